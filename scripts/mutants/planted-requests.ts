@@ -202,8 +202,8 @@ export const requestMutants: readonly Mutant[] = [
   {
     name: "a death after standing by is not counted",
     file: "requests/standby.ts",
-    find: "becomePaused(turn, agent, true, ",
-    replace: "becomePaused(turn, agent, false, ",
+    find: 'becomePaused(turn, agent, "die", ',
+    replace: 'becomePaused(turn, agent, "wait", ',
   },
   {
     name: "a restored kernel forgets what stands by",

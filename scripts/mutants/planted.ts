@@ -253,15 +253,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "DIE takes a fresh timestamp",
     file: "agents/agent-life.ts",
-    find: "concerned({ ...agent, attempts, pausedAt }, over, turn.now)",
-    replace:
-      "concerned({ ...agent, attempts, pausedAt, priority: died ? turn.now + 1 : agent.priority }, over, turn.now)",
+    find: "concerned(paused, over, turn.now)",
+    replace: 'concerned({ ...paused, priority: cause === "die" ? turn.now + 1 : agent.priority }, over, turn.now)',
   },
   {
     name: "a grant does not forgive the deaths before it",
     file: "agents/agent-life.ts",
-    find: "    attempts: 0,\n    pausedAt: null,\n    concerns: isNewUnit",
-    replace: "    pausedAt: null,\n    concerns: isNewUnit",
+    find: "    attempts: 0,\n    pausedAt: null,\n    pausedFor: null,",
+    replace: "    pausedAt: null,\n    pausedFor: null,",
   },
   {
     name: "a completed unit keeps its age for the next",

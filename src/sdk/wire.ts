@@ -32,7 +32,7 @@ export interface Agent {
   readonly paused_at: string | null;
   /** Why it is PAUSED: a verdict (W9), a wound (W7), or the loss of its last lease. */
   readonly paused_for?: "wait" | "die" | "paused" | "wounded" | "lost";
-  /** After DIE: when it was told to ask again (W5). */
+  /** After DIE: when it is to ask again (W5). */
   readonly retry_at?: string;
   /** The key that it belongs to, for those above; null: to nobody below them (L13). */
   readonly registered_by?: string | null;
@@ -54,7 +54,7 @@ export interface AgentActivity {
   readonly paused_by_operator: boolean;
   /** How often it died since its last grant. */
   readonly attempts: number;
-  /** After DIE: when it was told to ask again (W5). */
+  /** After DIE: when it is to ask again (W5). */
   readonly retry_in_ms?: number;
   /** The oldest of them. */
   readonly leases: readonly Lease[];
@@ -350,7 +350,7 @@ export interface MovedAgent {
   readonly paused_at: string | null;
   /** Why it is PAUSED: a verdict (W9), a wound (W7), or the loss of its last lease. */
   readonly paused_for?: "wait" | "die" | "paused" | "wounded" | "lost";
-  /** After DIE: when it was told to ask again (W5). */
+  /** After DIE: when it is to ask again (W5). */
   readonly retry_at?: string;
   /** The key that it belongs to, for those above; null: to nobody below them (L13). */
   readonly registered_by?: string | null;

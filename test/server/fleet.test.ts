@@ -78,7 +78,7 @@ test("each of the five activities is what the agent's leases, requests and last 
   );
   assert.equal(byId.get("holder")?.leases_total, 1);
   assert.equal(byId.get("younger")?.requests[0]?.state, "STANDBY");
-  assert.ok((byId.get("young")?.retry_in_ms ?? -1) >= 0, "it is told when to ask again");
+  assert.ok((byId.get("young")?.retry_in_ms ?? -1) >= 0, "it knows when to ask again");
   const { status, text } = await server.post("/v1/agents/idle/pause");
   assert.equal(status, 200, text);
   const paused = await server.get<Activities>("/v1/activity?activity=waiting_for_person");

@@ -227,7 +227,7 @@ export const agent = {
   /** Since when it is PAUSED; the update of A4 reaches back to here. */
   pausedAt: optional(time()),
   pausedFor: omitted(optional(choice(pauseCauses))),
-  /** After DIE: when it was told to ask again (W5). */
+  /** After DIE: when it is to ask again (W5). */
   retryAt: omitted(optional(time())),
   /** Kept until the agent holds it and an update had it, or its unit of work is over (A4). */
   concerns: hidden(optional(list(record(concern)), noConcerns)),

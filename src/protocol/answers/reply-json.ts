@@ -18,6 +18,7 @@ import {
 } from "../../kernel/contract/replies.ts";
 import { task as taskFields, taskTypeRecord } from "../../kernel/contract/task-records.ts";
 import { expiresInMs, leaseForm } from "../leases/lease-json.ts";
+import { activityObject } from "../operating/activity-json.ts";
 import {
   agentObject,
   agentState,
@@ -32,7 +33,6 @@ import { isoTime } from "../schema/text.ts";
 import * as views from "../schema/views.ts";
 import { unknownState } from "../schema/vocabulary.ts";
 import { obligationObject, taskReplyAnswer, workerObject } from "../tasks/task-json.ts";
-import { activityObject } from "../watching/fleet-json.ts";
 import {
   type Answer,
   type AnswerContext,

@@ -124,7 +124,7 @@ const agentParts = {
     registered_at: "When it was registered.",
     paused_at: "Since when it is PAUSED.",
     paused_for: "Why it is PAUSED: a verdict (W9), a wound (W7), or the loss of its last lease.",
-    retry_at: "After DIE: when it was told to ask again (W5).",
+    retry_at: "After DIE: when it is to ask again (W5).",
   }),
   state: choice(wireAgentStates),
   ...registeredBy,

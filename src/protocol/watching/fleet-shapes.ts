@@ -64,7 +64,7 @@ export const agentActivity = record(
     paused_for: sometimes(choice(pauseCauses, { description: "Why it is PAUSED." })),
     paused_by_operator: flag(),
     attempts: integer({ description: "How often it died since its last grant." }),
-    retry_in_ms: sometimes(integer({ description: "After DIE: when it was told to ask again (W5)." })),
+    retry_in_ms: sometimes(integer({ description: "After DIE: when it is to ask again (W5)." })),
     ...parts(leases, { leases: "The oldest of them." }),
     leases_total: integer({ description: "How many it holds, listed or not." }),
     requests: list(openAsk),

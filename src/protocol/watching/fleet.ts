@@ -58,7 +58,7 @@ export const listWaits = query({
   roles: reading,
   summary: "Lists who waits for whom",
   description:
-    "Requests that wait or stand by, agents that were told DIE or PAUSED and are to ask again, and tasks that wait for a " +
+    "Requests that wait or stand by, agents that got DIE or PAUSED and are to ask again, and tasks that wait for a " +
     "resource, another task or a time; each with what is in its way and the time left. A page may be short where few " +
     "match, and still have a next one.",
   example: { limit: 100 },

@@ -82,7 +82,7 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
   const after = readCursor(name, cursor);
   const nameAt = (key: string): string =>
     JSON.stringify({ ...query, limit: null, actor: null, list: name, cursor: key });
-  // Of the beginning: whoever follows events from there misses nothing of what was changed while it was read.
+  // Of the beginning: a reader that follows events from there misses nothing of what was changed while it was read.
   let sequence = 0;
   const answer = async (listed: readonly T[], lastKey: string | null, ahead: Ahead, of: State, now: Millis) => {
     if (lastKey !== null && find !== undefined) lists.lookahead.remember(nameAt(lastKey), ahead, of);

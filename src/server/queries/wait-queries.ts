@@ -198,7 +198,7 @@ function agentReason({ restarting, pausedByOperator, pausedFor }: Agent) {
 const agentDetails = {
   agent_paused: "Its operator has paused it; unpause it.",
   paused: "Its last verdict was PAUSED: something it wants is fenced, withdrawn or not ready, and somebody must act.",
-  die: "It was told DIE and rolls back; it keeps its age and asks again.",
+  die: "It got DIE and rolls back; it keeps its age and asks again.",
   wounded: "An older agent took what it held; it rolls back and asks again.",
   wait: "Its wait is over; it is to ask again.",
   lost: "It restarts, or lost its leases; nothing was heard of it since.",

@@ -2,9 +2,9 @@
 import { type Millis, type Request, request as requestFields } from "../../kernel/contract/records.ts";
 import type { AgentActivity } from "../../kernel/views.ts";
 import { leaseObject } from "../leases/lease-json.ts";
-import { agentState } from "../operating/record-json.ts";
 import { show, type WireObject } from "../schema/convert.ts";
 import { isoTime } from "../schema/text.ts";
+import { agentState } from "./record-json.ts";
 
 export function activityObject(one: AgentActivity, now: Millis): WireObject {
   const { agent, activity, since, leases, leasesTotal, requests } = one;
