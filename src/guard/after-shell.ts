@@ -4,7 +4,7 @@ import { findRepository, type Repository } from "../names/repository.ts";
 import type { Lease } from "../sdk/wire.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { unmarkCommit } from "./commit-marks.ts";
-import { changedLooks, placesOf } from "./held-files.ts";
+import { changedLooks, looksOf, placesOf } from "./held-files.ts";
 import type { HookCall } from "./hook-call.ts";
 import { judgeUnleased } from "./judging.ts";
 import { heldByOthers, renew, reportActivity } from "./leasing.ts";
@@ -18,7 +18,8 @@ import { noteWritten, readWriteMark, versionOf } from "./versions.ts";
 /** A tool may ask its user between our word and its write; one that was refused then leaves the mark behind. */
 const writingMsMax = 120_000;
 
-export async function afterShell(call: HookCall, command: string): Promise<HookAnswer> {
+/** `isUnseen`: there is no picture of the tree from before it, so the files that others hold are compared with what they wrote. */
+export async function afterShell(call: HookCall, command: string, isUnseen: boolean): Promise<HookAnswer> {
   const { payload, session, environment } = call;
   const writes = shellWrites(command, payload.cwd);
   for (const folder of writes.commits) {
@@ -33,7 +34,7 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
   );
   const file = pictureFile(session.agentFolder, payload.toolUseId, command);
   const earlier = readPrivateJson<Earlier>(file, { folder: "string" });
-  if (earlier === null) return pass;
+  if (earlier === null) return isUnseen ? await judgeUnseen(call, held) : pass;
   remove(file);
   const repository = findRepository(earlier.folder);
   if (repository === null) return pass;
@@ -60,6 +61,20 @@ async function compare(call: HookCall, repository: Repository, { tree, held }: E
   const changed = await changedPaths(repository, tree, part);
   const isHeld = (path: string) => others.some(({ resource }) => covers(resource, `FILE:/${repository.name}/${path}`));
   return { changed: changed.filter(isHeld), notice: tooLarge(true) };
+}
+
+/** Of what others hold, the files whose content is not what their holder is known to have written last. */
+async function judgeUnseen(call: HookCall, held: readonly Lease[]): Promise<HookAnswer> {
+  const { payload, session, environment } = call;
+  const repository = findRepository(payload.cwd);
+  if (repository === null) return pass;
+  const checkout = checkoutFolder(repository, environment);
+  const others = await heldByOthers(call.server, repository.name, [session.agentId]);
+  const changed = Object.keys(looksOf(repository, others).files).filter((path) => {
+    const mark = readWriteMark(checkout, join(repository.root, path));
+    return mark !== null && mark.version !== versionOf(join(repository.root, path));
+  });
+  return changed.length === 0 ? pass : await judge(call, repository, changed, held);
 }
 
 /** What was compared instead: all that others hold, a part of it, or nothing (null). */

@@ -7,18 +7,22 @@ import { planWrites, type TargetFile } from "./intents.ts";
 import { renew, reportActivity, takeKept } from "./leasing.ts";
 import { covers, type Target } from "./targets.ts";
 import { actionOf } from "./tools.ts";
+import { unseenWords } from "./unseen.ts";
 import { noteWritten } from "./versions.ts";
 import { plain } from "./words.ts";
 
 export async function after(call: HookCall): Promise<HookAnswer> {
-  const answer = await afterTool(call);
-  const kept = takeKept(call.session);
-  return kept === null
-    ? answer
-    : { ...answer, context: [kept, answer.context].filter((text) => text !== null).join("\n") };
+  const unseen = unseenWords(call);
+  const answer = await afterTool(call, unseen !== null);
+  const said = [unseen, takeKept(call.session), answer.context].filter((text) => text !== null);
+  return {
+    ...answer,
+    context: said.length === 0 ? null : said.join("\n"),
+    notice: [unseen, answer.notice].filter((text) => text !== null).join("\n") || null,
+  };
 }
 
-async function afterTool(call: HookCall): Promise<HookAnswer> {
+async function afterTool(call: HookCall, isUnseen: boolean): Promise<HookAnswer> {
   const { payload, settings } = call;
   const action = actionOf(payload.toolName, payload.toolInput);
   if (action === null || action.kind === "none") return pass;
@@ -30,7 +34,7 @@ async function afterTool(call: HookCall): Promise<HookAnswer> {
       case "write":
         return await afterWrite(call, planWrites(action, payload.cwd).files);
       case "shell":
-        return await (await import("./after-shell.ts")).afterShell(call, action.command);
+        return await (await import("./after-shell.ts")).afterShell(call, action.command, isUnseen);
     }
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;

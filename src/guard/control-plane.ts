@@ -65,7 +65,9 @@ export function connect({ url, key, tenant, tls, environment }: Settings): Contr
         const fail = (error: Error): void => {
           reject(new Unreachable(signal.aborted ? `no answer within ${answerMs + holdMs} ms` : error.message));
         };
-        const sent: ClientRequest = request(`${address}${path}`, { method, headers, ...tls, signal }, (response) => {
+        // A connection of its own: one that the helper kept might have ended with a server that was restarted.
+        const options = { method, headers, ...tls, signal, agent: false } as const;
+        const sent: ClientRequest = request(`${address}${path}`, options, (response) => {
           collect(response).then((answer) => resolve(answer), fail);
         });
         sent.on("error", fail);

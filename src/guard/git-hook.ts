@@ -5,6 +5,7 @@ import type { Lease } from "../sdk/wire.ts";
 import { committingAgents } from "./commit-marks.ts";
 import { connect, Unreachable } from "./control-plane.ts";
 import { runGit } from "./git-run.ts";
+import type { HelperCall } from "./helper/client.ts";
 import type { HookResult } from "./hook-main.ts";
 import { heldByOthers } from "./leasing.ts";
 import { checkoutFolder } from "./private-files.ts";
@@ -15,20 +16,25 @@ import { plain, termsOf } from "./words.ts";
 const events = ["pre-commit", "pre-merge-commit"];
 const shownMax = 10;
 
-export async function runGitHook(args: readonly string[], cwd: string, environment: Environment): Promise<HookResult> {
-  const [event = ""] = args;
+export async function runGitHook({ args, cwd, environment, pid }: HelperCall): Promise<HookResult> {
+  const [, event = ""] = args;
   if (!events.includes(event))
     return refuse(`"${event}" is not a guarded event of git; give one of ${events.join(", ")}`);
   try {
     const repository = findRepository(cwd);
-    return repository === null ? done() : await check(repository, cwd, environment);
+    return repository === null ? done() : await check(repository, cwd, environment, pid);
   } catch (error) {
     if (error instanceof NamingProblem || error instanceof SettingsProblem) return refuse(error.message);
     return refuse(`the guard failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-async function check(repository: Repository, cwd: string, environment: Environment): Promise<HookResult> {
+async function check(
+  repository: Repository,
+  cwd: string,
+  environment: Environment,
+  pid: number,
+): Promise<HookResult> {
   const { GIT_INDEX_FILE: indexFile } = environment;
   const options = { folder: cwd, ...(indexFile && { indexFile: resolve(cwd, indexFile) }) };
   const listed = await runGit(repository, ["diff", "--cached", "--name-status", "-M", "-z"], options);
@@ -38,7 +44,7 @@ async function check(repository: Repository, cwd: string, environment: Environme
   const settings = readSettings(repository.root, environment);
   const { LEASEHOLD_AGENT_ID } = environment;
   const own = [
-    ...committingAgents(checkoutFolder(repository, environment)),
+    ...committingAgents(checkoutFolder(repository, environment), pid),
     ...(LEASEHOLD_AGENT_ID ? [LEASEHOLD_AGENT_ID] : []),
   ];
   let others: readonly Lease[];

@@ -9,6 +9,8 @@ export interface HookCall extends Asking {
   readonly tool: GuardedTool;
   readonly payload: Payload;
   readonly environment: Environment;
+  /** Of the hook's own process. */
+  readonly pid: number;
 }
 
 /** What others read when they are in its way. */

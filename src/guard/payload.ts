@@ -63,6 +63,10 @@ export interface Payload {
   /** Ties what is said after to what was said before. */
   readonly toolUseId: string | null;
   readonly prompt: string | null;
+  /** Where the tool writes its session down. */
+  readonly transcript: string | null;
+  /** What the tool answered, after it ran. */
+  readonly toolResponse: unknown;
 }
 
 /** What came in is not what the tool sends. */
@@ -84,7 +88,7 @@ export function readPayload(text: string, moment: Moment, here: string): Payload
   if ((moment === "before" || moment === "after") && toolName === null) {
     throw new PayloadProblem("it names no tool (tool_name)");
   }
-  const { workspace_roots: roots, tool_input: given } = read;
+  const { workspace_roots: roots, tool_input: given, tool_response: response, tool_output: output } = read;
   const [root] = Array.isArray(roots) ? (roots as readonly unknown[]) : [];
   const input = parsedInput(given ?? {});
   const home = resolve(textIn(read, "cwd") ?? (typeof root === "string" ? root : here));
@@ -97,6 +101,8 @@ export function readPayload(text: string, moment: Moment, here: string): Payload
     toolInput: input,
     toolUseId: textIn(read, "tool_use_id"),
     prompt: textIn(read, "prompt"),
+    transcript: textIn(read, "transcript_path"),
+    toolResponse: response ?? output ?? null,
   };
 }
 

@@ -65,11 +65,11 @@ export async function callAs(
   body?: object,
   holdMs = 0,
 ): Promise<Answer> {
-  const token = await registered(session, server, null);
+  const token = await tokenFor(session, server, null);
   const answer = await server.call(method, path, body, { token, holdMs });
   const { error } = answer.body;
   if (answer.status !== 401 && error !== "agent_unknown" && error !== "stale_epoch") return answer;
-  return await server.call(method, path, body, { token: await registered(session, server, token), holdMs });
+  return await server.call(method, path, body, { token: await tokenFor(session, server, token), holdMs });
 }
 
 /** True if this agent was ever registered here: if not, it holds nothing. */
@@ -78,7 +78,7 @@ export function isRegistered({ agentFolder }: Session): boolean {
 }
 
 /** Its token: the one that is kept, unless that is the one that was refused. */
-async function registered(session: Session, server: ControlPlane, refused: string | null): Promise<string> {
+export async function tokenFor(session: Session, server: ControlPlane, refused: string | null): Promise<string> {
   const path = join(session.agentFolder, "agent.json");
   const kept = (): string | null => {
     const found = readRegistered(path);

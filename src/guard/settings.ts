@@ -22,6 +22,8 @@ export interface Settings {
   readonly unreachable: "closed" | "open";
   /** A lease outlives an agent's thinking by this; each call of a hook renews it. The server caps it. */
   readonly ttlMs: number;
+  /** A session that gives no sign for this long is not renewed. */
+  readonly quietMs: number;
   /** How long a hook stands in line for a lease before it denies. */
   readonly waitMs: number;
   /** When a session's leases end: with each turn of the agent, or with the session. */
@@ -39,7 +41,9 @@ export class SettingsProblem extends Error {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const ttlMsDefault = 300_000;
+/** Together the longest time for which a session that was cancelled blocks others. */
+const ttlMsDefault = 60_000;
+const quietMsDefault = 30_000;
 /** A tool gives up on its hook at some time; the installed ones give it 30 s. */
 const waitMsMax = 20_000;
 
@@ -80,6 +84,7 @@ export function readSettings(root: string | null, environment: Environment): Set
     environment,
     unreachable: choose("unreachable", ["closed", "open"]),
     ttlMs: count("ttl_ms", ttlMsDefault, 1_000, 86_400_000),
+    quietMs: count("quiet_ms", quietMsDefault, 0, 86_400_000),
     waitMs: count("wait_ms", 0, 0, waitMsMax),
     hold: choose("hold", ["turn", "session"]),
     onDie: choose("on_die", ["release", "keep"]),

@@ -87,7 +87,7 @@ async function rememberTree(call: HookCall, command: string, writes: ShellWrites
   const { payload, session, environment } = call;
   for (const folder of writes.commits) {
     const repository = findRepository(folder);
-    if (repository !== null) markCommit(checkoutFolder(repository, environment), session.agentId);
+    if (repository !== null) markCommit(checkoutFolder(repository, environment), session.agentId, call.pid);
   }
   if (writes.isClear && writes.git.every(({ folder }) => guardedCheckout(payload, folder) !== null)) return;
   const repository = guardedCheckout(payload, payload.cwd) ?? findRepository(payload.home);

@@ -20,12 +20,21 @@ export interface Violation {
   readonly lease_id: string;
 }
 
+/** A hook that did not answer in time, or was skipped. */
+export interface Unseen {
+  readonly at: string;
+  readonly agent_id: string;
+  readonly tool: string;
+  readonly unseen: string;
+}
+
 export interface Found {
   readonly target: Target;
   readonly holder: Lease;
 }
 
 const shownMax = 5;
+const subjectLengthMax = 200;
 /** A command that overwrote more than that is known by these. */
 const reportedMax = 20;
 
@@ -41,6 +50,22 @@ export function logViolation(checkout: string, { session, payload }: HookCall, {
   appendPrivate(violationsFile(checkout), JSON.stringify(violation));
 }
 
+/** A tool that ran without its guard's word; what it wrote is not known. */
+export function logUnseen(checkout: string, { session, payload }: HookCall): void {
+  const unseen: Unseen = {
+    at: new Date().toISOString(),
+    agent_id: session.agentId,
+    tool: payload.toolName,
+    unseen: unseenSubject(payload.toolInput),
+  };
+  appendPrivate(violationsFile(checkout), JSON.stringify(unseen));
+}
+
+function unseenSubject({ command, file_path: path }: HookCall["payload"]["toolInput"]): string {
+  const subject = typeof command === "string" ? command : typeof path === "string" ? path : "";
+  return plain(subject).slice(0, subjectLengthMax);
+}
+
 /** As events (`lease.violated`). The agent is notified, and the log has it, even if the server cannot be reached. */
 export async function reportViolations(call: HookCall, found: readonly Found[]): Promise<void> {
   const reports = found.slice(0, reportedMax).map(({ target, holder }) => {
@@ -52,11 +77,11 @@ export async function reportViolations(call: HookCall, found: readonly Found[]):
   }
 }
 
-export function readViolations(checkout: string): readonly Violation[] {
+export function readViolations(checkout: string): readonly (Violation | Unseen)[] {
   const lines = (readPrivate(violationsFile(checkout)) ?? "").split("\n").filter((line) => line !== "");
   return lines.flatMap((line) => {
     try {
-      return [JSON.parse(line) as Violation];
+      return [JSON.parse(line) as Violation | Unseen];
     } catch {
       return [];
     }

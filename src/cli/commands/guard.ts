@@ -11,7 +11,7 @@ import { findProgram, isMachineOnly } from "../../guard/install/program.ts";
 import { guardedTools, moments, toolTitles } from "../../guard/payload.ts";
 import { checkoutFolder } from "../../guard/private-files.ts";
 import { allowServer, readSettings, SettingsProblem } from "../../guard/settings.ts";
-import { readViolations } from "../../guard/violations.ts";
+import { readViolations, type Unseen, type Violation } from "../../guard/violations.ts";
 import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";
 import type { Call, Command } from "../command.ts";
 import { confirmAtTerminal } from "../confirming.ts";
@@ -107,10 +107,8 @@ export const commands: readonly Command[] = [
           ),
           `${"server".padEnd(12)}${isReached ? "answers" : "does not answer"} at ${settings.url}${isReached ? "" : "; start it with `leasehold serve`"}`,
           `${"names".padEnd(12)}FILE:/${repository.name}/…`,
-          ...(violations.length === 0 ? [] : [`${violations.length} writes went past a lease; the last:`]),
-          ...violations
-            .slice(-5)
-            .map((one) => plain(`  ${one.at} ${one.agent_id} wrote ${one.resource}, held by ${one.holder}`)),
+          ...(violations.length === 0 ? [] : [`${violations.length} went past the guards; the last:`]),
+          ...violations.slice(-5).map((one) => plain(`  ${one.at} ${one.agent_id} ${pastWords(one)}`)),
         ].join("\n"),
       );
       return ok ? exitCodes.done : exitCodes.notSo;
@@ -177,6 +175,11 @@ export const commands: readonly Command[] = [
     },
   },
 ];
+
+function pastWords(one: Violation | Unseen): string {
+  if ("unseen" in one) return `ran ${one.tool} unseen: ${one.unseen}`;
+  return `wrote ${one.resource}, held by ${one.holder}`;
+}
 
 interface Guard {
   readonly name: string;
