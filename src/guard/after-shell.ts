@@ -4,10 +4,12 @@ import { findRepository, type Repository } from "../names/repository.ts";
 import type { Lease } from "../sdk/wire.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { unmarkCommit } from "./commit-marks.ts";
+import { releaseGit } from "./git-lease.ts";
 import { changedLooks, looksOf, placesOf } from "./held-files.ts";
 import type { HookCall } from "./hook-call.ts";
 import { judgeUnleased } from "./judging.ts";
 import { heldByOthers, renew, reportActivity } from "./leasing.ts";
+import { ownNames } from "./own-leases.ts";
 import { checkoutFolder, readPrivateJson, remove } from "./private-files.ts";
 import { type Earlier, pictureFile } from "./shell-plan.ts";
 import { shellWrites } from "./shell-writes.ts";
@@ -26,6 +28,7 @@ export async function afterShell(call: HookCall, command: string, isUnseen: bool
     const repository = findRepository(folder);
     if (repository !== null) unmarkCommit(checkoutFolder(repository, environment), session.agentId);
   }
+  if (writes.shared.length > 0) await releaseGit(call);
   const held = await renew(call);
   const named = [...writes.mutated, ...writes.deleted, ...writes.renamed.flat(), ...writes.copied.flat()];
   await reportActivity(
@@ -54,7 +57,7 @@ async function compare(call: HookCall, repository: Repository, { tree, held }: E
   const now = await pictureTree(repository);
   if (now !== null) return { changed: await changedPaths(repository, tree, now), notice: null };
   // The command has made the tree too large. What others hold was clean before it, or in that picture.
-  const others = await heldByOthers(call.server, repository.name, [call.session.agentId]);
+  const others = await heldByOthers(call.server, repository.name, ownNames(call.session));
   const places = placesOf(repository, others);
   const part = places.length === 0 ? { head: tree.head, files: {} } : await pictureTree(repository, places);
   if (part === null) return { changed: [], notice: tooLarge(null) };
@@ -69,7 +72,7 @@ async function judgeUnseen(call: HookCall, held: readonly Lease[]): Promise<Hook
   const repository = findRepository(payload.cwd);
   if (repository === null) return pass;
   const checkout = checkoutFolder(repository, environment);
-  const others = await heldByOthers(call.server, repository.name, [session.agentId]);
+  const others = await heldByOthers(call.server, repository.name, ownNames(session));
   const changed = Object.keys(looksOf(repository, others).files).filter((path) => {
     const mark = readWriteMark(checkout, join(repository.root, path));
     return mark !== null && mark.version !== versionOf(join(repository.root, path));

@@ -5,6 +5,7 @@ import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import { planWrites, type TargetFile } from "./intents.ts";
 import { renew, reportActivity, takeKept } from "./leasing.ts";
+import { noteGranted } from "./own-leases.ts";
 import { covers, type Target } from "./targets.ts";
 import { actionOf } from "./tools.ts";
 import { unseenWords } from "./unseen.ts";
@@ -13,6 +14,7 @@ import { plain } from "./words.ts";
 
 export async function after(call: HookCall): Promise<HookAnswer> {
   const unseen = unseenWords(call);
+  noteGranted(call.session, call.payload.toolName, call.payload.toolResponse);
   const answer = await afterTool(call, unseen !== null);
   const said = [unseen, takeKept(call.session), answer.context].filter((text) => text !== null);
   return {

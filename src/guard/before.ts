@@ -1,9 +1,19 @@
 /** Before a tool runs: what it is about to write is leased, or it does not run. */
 import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
+import { uncommittedEdits } from "./edited-files.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { type Plan, planWrites, type TargetFile } from "./intents.ts";
-import { type Change, keepForAfter, lease, releaseAll, renew } from "./leasing.ts";
+import {
+  type Change,
+  keepForAfter,
+  lease,
+  nothingReleased,
+  type Released,
+  releaseAll,
+  releaseUnedited,
+  renew,
+} from "./leasing.ts";
 import { checkoutFolder } from "./private-files.ts";
 import { covers } from "./targets.ts";
 import { type Action, actionOf } from "./tools.ts";
@@ -27,12 +37,20 @@ export async function before(call: HookCall): Promise<HookAnswer> {
     return pass;
   }
   try {
-    return await decide(call, await planOf(call, action));
+    const plan = await planOf(call, action);
+    const answer = await decide(call, plan);
+    // Last, and for the time of the command alone: nothing else is waited for while it is held.
+    const deny = answer.deny === null ? await leaseGitFor(call, plan) : null;
+    return deny === null ? answer : denied(deny);
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
     if (settings.unreachable === "open") return { ...pass, notice: unguardedNotice(settings.url, error.message) };
     return denied(unreachableReason(settings.url, error.message));
   }
+}
+
+async function leaseGitFor(call: HookCall, { git }: Plan): Promise<string | null> {
+  return git.length === 0 ? null : await (await import("./git-lease.ts")).leaseGit(call, git);
 }
 
 async function planOf(call: HookCall, action: Extract<Action, { kind: "write" | "shell" }>): Promise<Plan> {
@@ -58,7 +76,7 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
       return denied(`Leasehold: ${verdict.detail}`);
     case "blocked": {
       // W5: after DIE a session releases all, so that no other waits for it while it tries again.
-      const released = verdict.isDead && call.settings.onDie === "release" ? await releaseAll(call) : 0;
+      const released = verdict.isDead ? await afterDie(call) : nothingReleased;
       return denied(blockedReason(verdict.blockers, verdict.total, verdict.retryAfterMs, released));
     }
     case "early":
@@ -77,6 +95,17 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
       }
       return { ...pass, notice };
     }
+  }
+}
+
+async function afterDie(call: HookCall): Promise<Released> {
+  switch (call.settings.onDie) {
+    case "keep":
+      return nothingReleased;
+    case "release":
+      return await releaseAll(call);
+    case "unedited":
+      return await releaseUnedited(call, await uncommittedEdits(call.session.agentFolder));
   }
 }
 

@@ -4,7 +4,8 @@ import { fileName, filesIn, readPrivateJson, remove, writePrivate } from "./priv
 import { ancestorsOf, toolAbove } from "./processes.ts";
 
 interface CommitMark {
-  readonly agentId: string;
+  /** The agent, and leases that it holds by another way. */
+  readonly names: readonly string[];
   readonly at: number;
   /** The tool itself: its hooks and its commands both descend from it. Null where that is not known. */
   readonly toolPid: number | null;
@@ -13,23 +14,23 @@ interface CommitMark {
 const markMsMax = 600_000;
 
 /** `pid` is the hook's. */
-export function markCommit(checkout: string, agentId: string, pid: number): void {
+export function markCommit(checkout: string, names: readonly string[], pid: number): void {
   const toolPid = toolAbove(pid)?.pid ?? null;
-  const mark: CommitMark = { agentId, at: Date.now(), toolPid };
-  writePrivate(join(checkout, "commits", fileName(agentId)), JSON.stringify(mark));
+  const mark: CommitMark = { names, at: Date.now(), toolPid };
+  writePrivate(join(checkout, "commits", fileName(names[0] ?? "")), JSON.stringify(mark));
 }
 
 export function unmarkCommit(checkout: string, agentId: string): void {
   remove(join(checkout, "commits", fileName(agentId)));
 }
 
-/** The agents whose commit this process may be part of. */
+/** The agents whose commit this process may be part of, and what else counts as theirs. */
 export function committingAgents(checkout: string, pid: number): readonly string[] {
   const folder = join(checkout, "commits");
   const above = new Set(ancestorsOf(pid).map((one) => one.pid));
   return filesIn(folder).flatMap((name) => {
-    const mark = readPrivateJson<CommitMark>(join(folder, name), { agentId: "string", at: "number" });
+    const mark = readPrivateJson<CommitMark>(join(folder, name), { names: "object", at: "number" });
     if (mark === null || Date.now() - mark.at > markMsMax) return [];
-    return mark.toolPid === null || above.size === 0 || above.has(mark.toolPid) ? [mark.agentId] : [];
+    return mark.toolPid === null || above.size === 0 || above.has(mark.toolPid) ? mark.names : [];
   });
 }

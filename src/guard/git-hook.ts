@@ -29,12 +29,7 @@ export async function runGitHook({ args, cwd, environment, pid }: HelperCall): P
   }
 }
 
-async function check(
-  repository: Repository,
-  cwd: string,
-  environment: Environment,
-  pid: number,
-): Promise<HookResult> {
+async function check(repository: Repository, cwd: string, environment: Environment, pid: number): Promise<HookResult> {
   const { GIT_INDEX_FILE: indexFile } = environment;
   const options = { folder: cwd, ...(indexFile && { indexFile: resolve(cwd, indexFile) }) };
   const listed = await runGit(repository, ["diff", "--cached", "--name-status", "-M", "-z"], options);

@@ -141,6 +141,54 @@ export function gitWrites(words: readonly Word[], cwd: string): GitWrites | null
   }
 }
 
+/** Verbs that write what worktrees share (references, configuration, worktrees, packs), or the index. */
+const sharing = new Set(
+  (
+    "add commit rm mv reset restore checkout switch merge rebase cherry-pick revert am pull fetch gc repack prune " +
+    "pack-refs update-ref update-index read-tree notes submodule maintenance sparse-checkout bisect replace filter-branch init"
+  ).split(" "),
+);
+
+/** Whether it does, and in which folder git runs; null where it does not. */
+export function sharedGitFolder(words: readonly Word[], cwd: string): string | null {
+  let folder = cwd;
+  let at = 0;
+  for (; at < words.length && (words[at]?.text ?? "").startsWith("-"); at++) {
+    const { text = "" } = words[at] ?? {};
+    if (text === "-C") folder = resolve(folder, words[at + 1]?.text ?? ".");
+    if (text === "-C" || text === "-c" || text === "--git-dir" || text === "--work-tree") at++;
+  }
+  const [verb = "", ...rest] = words.slice(at).map(({ text }) => text);
+  const operands = rest.filter((text) => !text.startsWith("-"));
+  const has = (flag: RegExp) => rest.some((text) => flag.test(text));
+  const writes = (): boolean => {
+    switch (verb) {
+      case "branch":
+        return (
+          has(/^(?:-[dDmMcCuf]|--(?:delete|move|copy|set-upstream|unset-upstream|force|edit))/) ||
+          (operands.length > 0 && !has(/^(?:-l|--list|--contains|--merged|--no-merged|--points-at)/))
+        );
+      case "tag":
+        return operands.length > 0 && !has(/^(?:-l|-n|-v|--list|--contains|--merged|--points-at|--verify)/);
+      case "stash":
+        return operands[0] !== "list" && operands[0] !== "show";
+      case "worktree":
+        return operands[0] !== "list" && operands.length > 0;
+      case "remote":
+        return operands.length > 1 && operands[0] !== "show" && operands[0] !== "get-url";
+      case "config":
+        return !isReadingConfig(rest);
+      case "reflog":
+        return operands[0] === "expire" || operands[0] === "delete";
+      case "symbolic-ref":
+        return operands.length > 1 || has(/^(?:-d|--delete)$/);
+      default:
+        return sharing.has(verb);
+    }
+  };
+  return writes() ? folder : null;
+}
+
 /** Its flags are not understood, but a commit is marked all the same, so that its hook knows who commits. */
 function committing(words: readonly Word[], folder: string, at: number): GitWrites | null {
   const isCommit = words.slice(at).some(({ text }) => text === "commit");

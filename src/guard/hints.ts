@@ -10,7 +10,9 @@ const folder = "hints";
 /** No hint is as long; a file that says more was written before the clock was set back. */
 const hintMsMax = 60_000;
 
-export function rememberHint({ agentFolder }: Session, resources: readonly string[], hintMs: number): void {
+/** Null: nothing was said. */
+export function rememberHint({ agentFolder }: Session, resources: readonly string[], hintMs: number | null): void {
+  if (hintMs === null) return;
   const until = String(Date.now() + hintMs);
   for (const resource of resources) writePrivate(join(agentFolder, folder, fileName(resource)), until);
 }

@@ -52,7 +52,7 @@ function readInput(): Promise<ReadInput> {
     const chunks: Buffer[] = [];
     let size = 0;
     const fail = (problem: string): void => resolve({ input: "", problem });
-    const timer = setTimeout(() => fail(`its input did not end: nothing came for ${inputMs / 1_000} s`), inputMs);
+    const timer = setTimeout(() => fail(`its input did not end within ${inputMs / 1_000} s`), inputMs);
     const { stdin } = process;
     stdin.on("data", (chunk: Buffer) => {
       timer.refresh();

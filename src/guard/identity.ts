@@ -26,6 +26,8 @@ export interface SessionAgent {
 }
 
 const toolFile = "tool.json";
+/** Where the session was started. */
+export const homeFile = "home";
 
 function toolsFolder(environment: Environment): string {
   return join(stateFolder(environment), "tools");
@@ -44,6 +46,7 @@ export function rememberTool({ session, payload, tool, environment, pid }: HookC
   }
   const isNew = known === null || moment === "start" || moment === "prompt";
   if (!isNew) return;
+  if (readPrivate(join(session.folder, homeFile)) === null) writePrivate(join(session.folder, homeFile), payload.home);
   const found = toolAbove(pid);
   if (found === null || (known !== null && known.pid === found.pid && known.started === found.started)) return;
   if (known !== null) remove(join(folderOf(known, environment), fileName(session.id)));

@@ -25,6 +25,8 @@ export interface Plan {
   readonly outside: readonly string[];
   /** Nothing but this is written. */
   readonly isClear: boolean;
+  /** Folders in which git writes what worktrees share. */
+  readonly git: readonly string[];
 }
 
 /** The server takes 256 in one manifest (S4); more are leased as the folder that they have in common. */
@@ -83,12 +85,13 @@ export function endOf(from: ShellPath, to: ShellPath): string {
   return to.isTree || isFolder(to.path) ? join(to.path, basename(from.path)) : to.path;
 }
 
-export function finished({ intents, files, outside }: Gathering, isClear: boolean): Plan {
+export function finished({ intents, files, outside }: Gathering, isClear: boolean, git: readonly string[] = []): Plan {
   const all = [...intents.values()];
   return {
     intents: all.length > intentsMax ? [{ predicate: "MUTATES", resource: commonFolder(all) }] : all,
     files: [...files.values()],
     isClear,
+    git,
     outside: [...outside].filter(
       (path) => !path.startsWith("/dev/") && (existsSync(path) || !path.startsWith("/proc/")),
     ),

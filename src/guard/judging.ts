@@ -3,6 +3,7 @@ import type { Repository } from "../names/repository.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { heldByOthers, lease } from "./leasing.ts";
+import { ownNames } from "./own-leases.ts";
 import { checkoutFolder } from "./private-files.ts";
 import { covers, type Target } from "./targets.ts";
 import { markWrite, noteWritten, versionOf } from "./versions.ts";
@@ -14,12 +15,19 @@ const reportedMax = 100;
 export async function judgeUnleased(
   call: HookCall,
   repository: Repository,
-  targets: readonly Target[],
+  unleased: readonly Target[],
 ): Promise<HookAnswer> {
-  if (targets.length === 0) return pass;
+  if (unleased.length === 0) return pass;
   const checkout = checkoutFolder(repository, call.environment);
   const { agentId } = call.session;
-  const others = await heldByOthers(call.server, repository.name, [agentId]);
+  const own = ownNames(call.session);
+  const all = await heldByOthers(call.server, repository.name, [agentId]);
+  const others = all.filter(({ id }) => !own.includes(id));
+  // Its model holds these by another way.
+  const isOwn = ({ resource }: Target) => all.some((one) => own.includes(one.id) && covers(one.resource, resource));
+  const targets = unleased.filter((target) => !isOwn(target));
+  for (const target of unleased.filter(isOwn)) noteWritten(call, target);
+  if (targets.length === 0) return pass;
   const violations = targets.flatMap((target) => {
     const holder = others.find(({ resource }) => covers(resource, target.resource));
     return holder === undefined ? [] : [{ target, holder }];

@@ -9,6 +9,7 @@ import type { Blocker, Lease, ObservationUpdate } from "../sdk/wire.ts";
 import type { Answer, ControlPlane } from "./control-plane.ts";
 import { hintLeftMs, rememberHint } from "./hints.ts";
 import type { Intent } from "./intents.ts";
+import { ownNames } from "./own-leases.ts";
 import { readPrivate, remove, writePrivate } from "./private-files.ts";
 import { callAs, isRegistered, type Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
@@ -51,13 +52,31 @@ export async function lease(
   purpose: string,
   waitMs = asking.settings.waitMs,
 ): Promise<Verdict> {
-  const { settings, session } = asking;
+  const { session } = asking;
   const held = await renew(asking);
   const isHeld = (name: string) => held.some((own) => writing.has(own.predicate) && covers(own.resource, name));
   const intents = wanted.filter(({ resource, to }) => !(isHeld(resource) && (to === undefined || isHeld(to))));
   if (intents.length === 0) return { kind: "granted", changes: [] };
-  const names = intents.flatMap(({ resource, to }) => (to === undefined ? [resource] : [resource, to]));
-  const leftMs = hintLeftMs(session, names);
+  const verdict = await acquire(asking, intents, purpose, waitMs);
+  if (verdict.kind !== "blocked") return verdict;
+  // What its own model holds by another way is not in its way; the rest is asked for without it.
+  const names = ownNames(session);
+  const own = verdict.blockers.filter(({ lease_id: id = "" }) => names.includes(id));
+  const rest = intents.filter(({ resource }) => !own.some((one) => covers(one.resource, resource)));
+  if (own.length === 0 || rest.length === intents.length) {
+    rememberHint(session, namesOf(intents), verdict.retryAfterMs);
+    return verdict;
+  }
+  return rest.length === 0 ? { kind: "granted", changes: [] } : await lease(asking, rest, purpose, waitMs);
+}
+
+function namesOf(intents: readonly Intent[]): readonly string[] {
+  return intents.flatMap(({ resource, to }) => (to === undefined ? [resource] : [resource, to]));
+}
+
+async function acquire(asking: Asking, intents: readonly Intent[], purpose: string, waitMs: number): Promise<Verdict> {
+  const { settings, session } = asking;
+  const leftMs = hintLeftMs(session, namesOf(intents));
   if (leftMs > hintWaitMsMax) return { kind: "early", leftMs };
   if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs));
   const claim = { agent_id: session.agentId, intents, wait_timeout_ms: waitMs };
@@ -76,7 +95,6 @@ export async function lease(
     await callAs(asking, "DELETE", `/v1/requests/${encodeURIComponent(request)}`);
   }
   const blocked = blockedBy(body, error === "die");
-  if (blocked?.kind === "blocked" && blocked.retryAfterMs !== null) rememberHint(session, names, blocked.retryAfterMs);
   if (blocked !== null) return blocked;
   if (error !== "wait_timeout") {
     return { kind: "refused", detail: String(detail ?? error ?? `the server answers ${status}`) };
@@ -95,7 +113,7 @@ function blockedBy(body: Answer["body"], isDead: boolean): Verdict | null {
 }
 
 /** Written before anything is asked for, so that it is there whenever the agent may hold something. */
-function noteHolding({ agentFolder }: Session): void {
+export function noteHolding({ agentFolder }: Session): void {
   writePrivate(join(agentFolder, holdingFile), "");
 }
 
@@ -120,17 +138,43 @@ export async function reportActivity(asking: Asking, leases: readonly Lease[]): 
   await callAs(asking, "POST", "/v1/heartbeat", heartbeat);
 }
 
-/** Gives all back; how many there were. */
-export async function releaseAll(asking: Asking): Promise<number> {
+/** Resources of leases. */
+export interface Released {
+  readonly given: readonly string[];
+  readonly kept: readonly string[];
+}
+
+export const nothingReleased: Released = { given: [], kept: [] };
+
+export async function releaseAll(asking: Asking): Promise<Released> {
   const { session } = asking;
-  if (!mayHold(session)) return 0;
-  const versions = wroteVersions(session.agentFolder);
-  const { status, body } = await callAs(asking, "POST", "/v1/release", { agent_id: session.agentId, versions });
+  if (!mayHold(session)) return nothingReleased;
+  const given = await release(asking, null);
   remove(join(session.agentFolder, wroteFolder));
-  const { leases } = body;
-  if (status !== 200 || !Array.isArray(leases)) return 0;
-  remove(join(session.agentFolder, holdingFile));
-  return leases.length;
+  if (given !== null) remove(join(session.agentFolder, holdingFile));
+  return { given: given ?? [], kept: [] };
+}
+
+/** W5: after DIE. A file with edits of its own that are not committed is half done, and nobody else's to go on with. */
+export async function releaseUnedited(asking: Asking, edited: readonly string[]): Promise<Released> {
+  const held = await renew(asking);
+  const isEdited = ({ resource }: Lease) => edited.some((name) => covers(resource, name));
+  const kept = held.filter(isEdited).map(({ resource }) => resource);
+  if (kept.length === 0) return await releaseAll(asking);
+  const free = held.filter((one) => !isEdited(one));
+  const given = free.length === 0 ? [] : await release(asking, free);
+  return { given: given ?? [], kept };
+}
+
+/** What was released; null where the server did not do it. */
+async function release(asking: Asking, leases: readonly Lease[] | null): Promise<readonly string[] | null> {
+  const { session } = asking;
+  const named = leases === null ? {} : { lease_ids: leases.map(({ id }) => id) };
+  const held = leases ?? (await renew(asking));
+  const versions = wroteVersions(session.agentFolder);
+  const body = { agent_id: session.agentId, versions, ...named };
+  const answer = await callAs(asking, "POST", "/v1/release", body);
+  return answer.status === 200 ? held.map(({ resource }) => resource) : null;
 }
 
 const unsaidFile = "unsaid";
@@ -148,7 +192,7 @@ export function takeKept({ agentFolder }: Session): string | null {
   return words;
 }
 
-/** What others hold in this repository. */
+/** What others hold in this repository: all but leases of the agents, and the leases, that are named as own. */
 export async function heldByOthers(
   server: ControlPlane,
   name: string,
@@ -162,7 +206,9 @@ export async function heldByOthers(
     const { status, body } = await server.call("GET", `/v1/leases?${query}`);
     const { detail, error, leases = [], next_cursor: next } = body;
     if (status !== 200) throw new Error(String(detail ?? error ?? status));
-    found.push(...(leases as readonly Lease[]).filter(({ agent_id: agent }) => !own.includes(agent)));
+    found.push(
+      ...(leases as readonly Lease[]).filter(({ agent_id: agent, id }) => !own.includes(agent) && !own.includes(id)),
+    );
     if (typeof next !== "string") break;
     cursor = next;
   }

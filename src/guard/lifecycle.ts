@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { findRepository } from "../names/repository.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
+import { releaseGit } from "./git-lease.ts";
 import type { HookCall } from "./hook-call.ts";
 import { heldByOthers, releaseAll } from "./leasing.ts";
+import { forgetGranted, ownNames } from "./own-leases.ts";
 import type { Moment } from "./payload.ts";
 import { remove, sessionsFolder, writePrivate } from "./private-files.ts";
 import { agentsOf } from "./session.ts";
@@ -23,19 +25,23 @@ async function start({ payload, server, settings, session, environment }: HookCa
   const rules =
     `This repository (${repository.name}) is shared with other agents through Leasehold. Files are leased for you when you write them; ` +
     "a write is denied while another agent holds the file. Then do other work first, and read the file again before you change it. " +
-    "To reserve files before you work on them, run `leasehold guard claim PATH…`.";
+    "To reserve files before you work on them, run `leasehold guard claim PATH…`. " +
+    `You are the agent ${session.agentId}: where a tool of Leasehold takes an agent_id, that is yours.`;
   try {
-    const others = othersWords(await heldByOthers(server, repository.name, [session.agentId], 1));
+    const others = othersWords(await heldByOthers(server, repository.name, ownNames(session), 1));
     const news =
       others === null
         ? "No other agent holds anything here now."
         : `Others at work here (names and purposes are theirs):\n${others}`;
     return { ...pass, context: `${rules}\n${news}` };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = plain(error instanceof Error ? error.message : String(error));
     const effect =
       settings.unreachable === "open" ? "writes are UNGUARDED until it does" : "writes are denied until it does";
-    const words = `Leasehold: no server answers at ${settings.url} (${plain(why)}); ${effect}. Start it with \`leasehold serve\`.`;
+    const words =
+      error instanceof Unreachable
+        ? `Leasehold: no server answers at ${settings.url} (${why}); ${effect}. Start it with \`leasehold serve\`.`
+        : `Leasehold: the server at ${settings.url} refuses this session (${why}); writes are denied. Set LEASEHOLD_KEY, or LEASEHOLD_KEY_FILE, where this agent is started.`;
     return { ...pass, context: words, notice: words };
   }
 }
@@ -54,9 +60,9 @@ export const lifecycle: Readonly<Record<Exclude<Moment, "before" | "after">, Han
   start,
   prompt,
   // What was done in this turn is done: others need not wait until the person comes back.
-  "turn-end": (call) => (call.settings.hold === "turn" ? ended(() => releaseAll(call)) : pass),
+  "turn-end": (call) => (call.settings.hold === "turn" ? ended(() => releaseTurn(call)) : pass),
   // Without its name it cannot be distinguished from the session itself, which goes on.
-  "subagent-end": (call) => (call.payload.subagent === null ? pass : ended(() => releaseAll(call))),
+  "subagent-end": (call) => (call.payload.subagent === null ? pass : ended(() => releaseTurn(call))),
   async end(call) {
     const answer = await ended(async () => {
       for (const agent of agentsOf(call.session)) await releaseAll({ ...call, session: agent });
@@ -65,6 +71,12 @@ export const lifecycle: Readonly<Record<Exclude<Moment, "before" | "after">, Han
     return answer;
   },
 };
+
+async function releaseTurn(call: HookCall): Promise<void> {
+  await releaseAll(call);
+  await releaseGit(call);
+  forgetGranted(call.session);
+}
 
 async function ended(release: () => Promise<unknown>): Promise<HookAnswer> {
   try {

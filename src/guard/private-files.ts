@@ -10,7 +10,7 @@ import { stateFolder } from "../trust/owner-token.ts";
 import { isRecord } from "./payload.ts";
 import type { Environment } from "./settings.ts";
 
-const { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } =
+const { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } =
   process.getBuiltinModule("node:fs");
 
 const folderMode = 0o700;
@@ -81,6 +81,15 @@ export function createPrivate(path: string): boolean {
 
 export function remove(path: string): void {
   rmSync(path, { recursive: true, force: true });
+}
+
+/** A folder, if there is nothing in it. */
+export function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch {
+    // There is, or it is not there.
+  }
 }
 
 /** A file's name may have 255 bytes; something is put before it, and behind it while it is written. */

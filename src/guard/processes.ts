@@ -93,7 +93,8 @@ function processByPs(pid: number): RunningProcess | null {
   try {
     const args = ["-o", "ppid=,lstart=,comm=", "-p", String(pid)];
     const line = execFileSync("ps", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
-    const [, parent = "", started = "", path = ""] = /^(\d+)\s+(\w+\s+\w+\s+\d+\s+[\d:]+\s+\d+)\s+(.*)$/.exec(line) ?? [];
+    const [, parent = "", started = "", path = ""] =
+      /^(\d+)\s+(\w+\s+\w+\s+\d+\s+[\d:]+\s+\d+)\s+(.*)$/.exec(line) ?? [];
     return parent === "" ? null : { pid, name: path.split("/").at(-1) ?? "", parent: Number(parent), started };
   } catch {
     return null;

@@ -28,8 +28,8 @@ export interface Settings {
   readonly waitMs: number;
   /** When a session's leases end: with each turn of the agent, or with the session. */
   readonly hold: "turn" | "session";
-  /** What happens to a session's leases after DIE (W5). */
-  readonly onDie: "release" | "keep";
+  /** What a session releases after DIE (W5): what it has not edited, all, or nothing. */
+  readonly onDie: "unedited" | "release" | "keep";
   /** What others read as its purpose: only the tool's name, or the first line of the prompt, which may hold secrets. */
   readonly purpose: "tool" | "prompt";
 }
@@ -87,7 +87,7 @@ export function readSettings(root: string | null, environment: Environment): Set
     quietMs: count("quiet_ms", quietMsDefault, 0, 86_400_000),
     waitMs: count("wait_ms", 0, 0, waitMsMax),
     hold: choose("hold", ["turn", "session"]),
-    onDie: choose("on_die", ["release", "keep"]),
+    onDie: choose("on_die", ["unedited", "release", "keep"]),
     purpose: choose("purpose", ["tool", "prompt"]),
   };
 }

@@ -7,6 +7,7 @@ import { type HeldLooks, looksOf } from "./held-files.ts";
 import type { HookCall } from "./hook-call.ts";
 import { addRename, addTarget, endOf, finished, type Gathering, type Plan } from "./intents.ts";
 import { heldByOthers } from "./leasing.ts";
+import { ownNames } from "./own-leases.ts";
 import type { Payload } from "./payload.ts";
 import { checkoutFolder, fileName, writePrivate } from "./private-files.ts";
 import { type ShellWrites, shellWrites } from "./shell-writes.ts";
@@ -54,7 +55,7 @@ async function planOf({ payload }: HookCall, writes: ShellWrites): Promise<Plan>
         }
     }
   }
-  return finished(found, isClear);
+  return finished(found, isClear, writes.shared);
 }
 
 /**
@@ -87,7 +88,7 @@ async function rememberTree(call: HookCall, command: string, writes: ShellWrites
   const { payload, session, environment } = call;
   for (const folder of writes.commits) {
     const repository = findRepository(folder);
-    if (repository !== null) markCommit(checkoutFolder(repository, environment), session.agentId, call.pid);
+    if (repository !== null) markCommit(checkoutFolder(repository, environment), ownNames(session), call.pid);
   }
   if (writes.isClear && writes.git.every(({ folder }) => guardedCheckout(payload, folder) !== null)) return;
   const repository = guardedCheckout(payload, payload.cwd) ?? findRepository(payload.home);
@@ -98,7 +99,7 @@ async function rememberTree(call: HookCall, command: string, writes: ShellWrites
     tree: picture,
     held:
       picture === null
-        ? looksOf(repository, await heldByOthers(call.server, repository.name, [session.agentId]))
+        ? looksOf(repository, await heldByOthers(call.server, repository.name, ownNames(session)))
         : null,
   };
   writePrivate(pictureFile(session.agentFolder, payload.toolUseId, command), JSON.stringify(earlier));

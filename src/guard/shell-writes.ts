@@ -1,7 +1,8 @@
 /** What a shell command writes, deletes and renames, as far as its text shows, and which files it only reads. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { type GitWrites, gitWrites } from "./git-writes.ts";
+import { type GitWrites, gitWrites, sharedGitFolder } from "./git-writes.ts";
+import { patchPaths } from "./patch.ts";
 import { readFlags } from "./shell-flags.ts";
 import { type CommandStep, readShell, type Word } from "./shell-words.ts";
 import { asksVersion, isHarmless, writers } from "./shell-writers.ts";
@@ -26,6 +27,8 @@ export interface ShellWrites {
   readonly git: readonly GitWrites[];
   /** A commit is made in these folders. */
   readonly commits: readonly string[];
+  /** Git writes there what all worktrees of the repository share. */
+  readonly shared: readonly string[];
   /** Every command in it is known to change nothing but what is listed here; else the tree is compared. */
   readonly isClear: boolean;
 }
@@ -66,6 +69,7 @@ export function shellWrites(command: string, cwd: string): ShellWrites {
     named: [],
     git: [],
     commits: [],
+    shared: [],
     isClear: true,
   };
   gather(command, cwd, found, 0);
@@ -96,7 +100,7 @@ function gather(command: string, cwd: string | null, found: Gathering, depth: nu
     else {
       // After `cd a && b; c` it is not known whether c runs in a.
       if (place.hasMoved && !/^(?:&&|\|&?|\(|)$/.test(step.before)) place = { ...place, isSure: false };
-      const folder = readCommand(step, place, found, depth);
+      const folder = readCommand(step, place, found, depth, command);
       if (folder !== undefined) {
         const isSure = place.isSure && step.after === "&&" && !/^\|&?$/.test(step.before) && !read.hasBranches;
         place = { folder, isSure, hasMoved: true };
@@ -111,6 +115,7 @@ function readCommand(
   place: Place,
   found: Gathering,
   depth: number,
+  text: string,
 ): string | null | undefined {
   const { folder } = place;
   const unclear = (): undefined => {
@@ -160,6 +165,8 @@ function readCommand(
     return undefined;
   }
   if (name === "git") {
+    const shared = folder === null ? null : sharedGitFolder(rest, folder);
+    if (shared !== null) found.shared.push(shared);
     const git = folder === null || !place.isSure ? null : gitWrites(rest, folder);
     if (git === null) return unclear();
     found.deleted.push(...git.deleted);
@@ -167,6 +174,18 @@ function readCommand(
     if (git.asks !== null) found.git.push(git);
     if (git.isCommit) found.commits.push(git.folder);
     return git.isClear ? undefined : unclear();
+  }
+  if (name === "apply_patch" || name === "applypatch") {
+    // The patch stands in the text, as a here-document or a word.
+    const { changed = [], deleted = [], renamed = [] } = patchPaths(text) ?? {};
+    const path = (one: string): ShellPath | null => at({ ...program, text: one, isKnown: true });
+    for (const one of changed) note(found.mutated, path(one));
+    for (const one of deleted) note(found.deleted, path(one));
+    for (const pair of renamed) {
+      const [from, to] = [path(pair[0]), path(pair[1])];
+      if (from !== null && to !== null) found.renamed.push([from, to]);
+    }
+    return unclear();
   }
   const writes = (Object.hasOwn(writers, name) ? writers[name] : undefined)?.(rest);
   if (writes === undefined) return unclear();

@@ -80,13 +80,15 @@ export function noteRead(agentFolder: string, path: string, cwd: string): void {
 type WrittenFile = Pick<Target, "resource" | "path">;
 export const wroteFolder = "wrote";
 
-/** What this agent wrote, as it is now, by resource. */
-export function wroteVersions(agentFolder: string): Readonly<Record<string, string>> {
+/** What this agent wrote since it last released. */
+export function wroteFiles(agentFolder: string): readonly WrittenFile[] {
   const folder = join(agentFolder, wroteFolder);
-  const versions: Record<string, string> = {};
-  for (const name of filesIn(folder)) {
-    const wrote = readPrivateJson<WrittenFile>(join(folder, name), { resource: "string", path: "string" });
-    if (wrote !== null) versions[wrote.resource] = versionOf(wrote.path);
-  }
-  return versions;
+  return filesIn(folder).flatMap((name) => {
+    return readPrivateJson<WrittenFile>(join(folder, name), { resource: "string", path: "string" }) ?? [];
+  });
+}
+
+/** The same as it is now, by resource. */
+export function wroteVersions(agentFolder: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(wroteFiles(agentFolder).map(({ resource, path }) => [resource, versionOf(path)]));
 }

@@ -1,17 +1,18 @@
 /** Messages for agents. Others' text (a purpose) is quoted and cut: it is information, not an instruction. */
 import type { Blocker, Lease } from "../sdk/wire.ts";
-import type { Change } from "./leasing.ts";
+import type { Change, Released } from "./leasing.ts";
 
 const purposeLengthMax = 120;
 const nameLengthMax = 300;
 const shownMax = 3;
+const listedMax = 8;
 
 /** `retryAfterMs`: when to ask again, after DIE. */
 export function blockedReason(
   blockers: readonly Blocker[],
   total: number,
   retryAfterMs: number | null,
-  released: number,
+  { given, kept }: Released,
 ): string {
   const shown = blockers.slice(0, shownMax).map(holderWords);
   const more = total - shown.length;
@@ -21,12 +22,23 @@ export function blockedReason(
     "Do not write there by another way. Go on with other work, and when the lease has ended read the file again and then make your change;",
     `\`leasehold ls ${quoted(first)}\` shows who holds it.`,
     ...(retryAfterMs === null ? [] : [`Try again in ${remaining(retryAfterMs)} at the earliest.`]),
-    ...(released > 0
+    ...(given.length > 0
       ? [
-          `To avoid a deadlock, your own ${released === 1 ? "lease was" : `${released} leases were`} given back: read those files again before you change them.`,
+          `To avoid a deadlock, ${listed(given)} ${given.length === 1 ? "was" : "were"} given back: read again before you change that.`,
+        ]
+      : []),
+    ...(kept.length > 0
+      ? [
+          `${listed(kept)} ${kept.length === 1 ? "stays" : "stay"} leased for you until your turn ends: your edits there are not committed.`,
         ]
       : []),
   ].join(" ");
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, listedMax).map(plain);
+  const more = names.length - shown.length;
+  return `${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 export function earlyReason(leftMs: number): string {
@@ -43,7 +55,13 @@ export function untrustedWords(shown: readonly { readonly purpose: string | null
     : "";
 }
 
-function holderWords({ resource, agent_id: agent, lease_id: lease, expires_in_ms: left, ...terms }: Blocker): string {
+export function holderWords({
+  resource,
+  agent_id: agent,
+  lease_id: lease,
+  expires_in_ms: left,
+  ...terms
+}: Blocker): string {
   const name = cut(plain(resource), nameLengthMax);
   const how = lease === undefined ? `waits for ${name} before you` : `holds ${name}`;
   const until = left === undefined ? "" : `, ${remaining(left)} left unless it is renewed`;

@@ -1,16 +1,17 @@
 /** Guards: leases for what coding agents write, through their own hooks and git's. */
 
-import { connect } from "../../guard/control-plane.ts";
 import { CannotChange, type Change, readText } from "../../guard/install/changes.ts";
 import { diffText } from "../../guard/install/diff.ts";
-import { gitPlace, hasGitHook } from "../../guard/install/git-hooks.ts";
+import { gitHookFiles, gitPlace } from "../../guard/install/git-hooks.ts";
 import { hookCommand, hookFiles, ownHooks } from "../../guard/install/hook-entries.ts";
 import { install, type Part, planInstall, planRemoval, uninstall } from "../../guard/install/installing.ts";
 import { parseConfig } from "../../guard/install/json-text.ts";
 import { findProgram, isMachineOnly } from "../../guard/install/program.ts";
 import { guardedTools, moments, toolTitles } from "../../guard/payload.ts";
 import { checkoutFolder } from "../../guard/private-files.ts";
-import { allowServer, readSettings, SettingsProblem } from "../../guard/settings.ts";
+import { reachWords, tryServer } from "../../guard/reach.ts";
+import { holdingSessions, ownSession, releaseSessions } from "../../guard/releasing.ts";
+import { allowServer, readSettings, type Settings, SettingsProblem } from "../../guard/settings.ts";
 import { readViolations, type Unseen, type Violation } from "../../guard/violations.ts";
 import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";
 import type { Call, Command } from "../command.ts";
@@ -43,9 +44,8 @@ export const commands: readonly Command[] = [
       const repository = repositoryHere(call);
       const program = findProgram(repository.root, call.text("command"));
       const { url } = readSettings(repository.root, call.environment);
-      const changes = planned(() =>
-        planInstall(repository, partsNamed(call), { program, endpoint: { url }, project: {} }),
-      );
+      const wanted = { program, endpoint: { url }, project: {} };
+      const changes = planned(() => planInstall(repository, partsNamed(call), wanted, skipping(call)));
       return await change(call, changes, "The guards are in.", "The guards are in already.", () => {
         if (isMachineOnly(program("claude"))) {
           call.out.note(
@@ -68,7 +68,7 @@ export const commands: readonly Command[] = [
     ],
     run: async (call) => {
       const repository = repositoryHere(call, false);
-      const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment));
+      const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment, skipping(call)));
       return await change(call, changes, "The guards are out.", "There are no guards here.", () =>
         uninstall(repository, changes, call.environment),
       );
@@ -85,18 +85,18 @@ export const commands: readonly Command[] = [
       const repository = repositoryHere(call);
       const settings = readSettings(repository.root, call.environment);
       const guards = guardsIn(repository);
-      const isReached = await connect(settings)
-        .call("GET", "/healthz")
-        .then(({ status }) => status === 200)
-        .catch(() => false);
+      const reach = await tryServer(settings);
+      const isReached = reach.kind === "works";
       const violations = readViolations(checkoutFolder(repository, call.environment));
       const isGuarded = guards.some(({ state }) => state !== "not installed");
-      const ok = !isGuarded || (isReached && guards.every(({ state }) => state !== "incomplete"));
+      const isWhole = guards.every(({ state }) => state === "installed" || state === "not installed");
+      const ok = !isGuarded || (isReached && isWhole);
       const shown = {
         ok,
         repository: repository.name,
         url: settings.url,
-        server_answers: isReached,
+        server_answers: reach.kind !== "silent",
+        server_works: isReached,
         guards,
         violations: violations.slice(-20),
       };
@@ -105,7 +105,7 @@ export const commands: readonly Command[] = [
           ...guards.map(
             ({ name, state, detail }) => `${name.padEnd(12)}${state}${detail === "" ? "" : `: ${plain(detail)}`}`,
           ),
-          `${"server".padEnd(12)}${isReached ? "answers" : "does not answer"} at ${settings.url}${isReached ? "" : "; start it with `leasehold serve`"}`,
+          `${"server".padEnd(12)}${plain(reachWords(reach, settings.url))}`,
           `${"names".padEnd(12)}FILE:/${repository.name}/…`,
           ...(violations.length === 0 ? [] : [`${violations.length} went past the guards; the last:`]),
           ...violations.slice(-5).map((one) => plain(`  ${one.at} ${one.agent_id} ${pastWords(one)}`)),
@@ -143,6 +143,34 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: "guard release",
+    summary: "gives back what a coding agent's session holds, such as one that hangs",
+    usage: "[SESSION]",
+    words: [0, 1],
+    about:
+      "SESSION is its id, its agent, or how one of them begins. Without it, an agent that runs this releases its own, and a " +
+      "person the only session of this machine that holds something; if there are several they are listed, with exit code 2.",
+    examples: [
+      ["leasehold guard release", "the only session that holds something"],
+      ["leasehold guard release claude-4f1c", "the session that begins so"],
+    ],
+    run: async (call) => {
+      const repository = repositoryHere(call);
+      const settings = readSettings(repository.root, call.environment);
+      const [named = null] = call.words;
+      const own = named === null ? ownSession(settings) : null;
+      const meant = named ?? own?.agentId ?? (await onlyHolding(settings));
+      const released = await releaseSessions(
+        settings,
+        ({ id, agentId }) => id.startsWith(meant) || agentId.startsWith(meant),
+      );
+      call.out.show({ released }, () =>
+        released === 0 ? `No session that begins with ${plain(meant)} holds anything.` : `${released} released.`,
+      );
+      return released === 0 ? exitCodes.notSo : exitCodes.done;
+    },
+  },
+  {
     name: "guard allow",
     summary: "lets repositories name this server in .leasehold.json",
     usage: "URL",
@@ -176,6 +204,16 @@ export const commands: readonly Command[] = [
   },
 ];
 
+async function onlyHolding(settings: Settings): Promise<string> {
+  const sessions = await holdingSessions(settings);
+  const [only] = sessions;
+  if (sessions.length === 1 && only !== undefined) return only.agentId;
+  const list = sessions.map(({ agentId, resources }) => `${agentId} (${resources.slice(0, 3).join(", ")})`);
+  throw new UsageProblem(
+    sessions.length === 0 ? "no session of this machine holds anything" : `which one? ${plain(list.join("; "))}`,
+  );
+}
+
 function pastWords(one: Violation | Unseen): string {
   if ("unseen" in one) return `ran ${one.tool} unseen: ${one.unseen}`;
   return `wrote ${one.resource}, held by ${one.holder}`;
@@ -183,7 +221,7 @@ function pastWords(one: Violation | Unseen): string {
 
 interface Guard {
   readonly name: string;
-  readonly state: "installed" | "incomplete" | "not installed";
+  readonly state: "installed" | "incomplete" | "unreadable" | "not installed";
   readonly detail: string;
 }
 
@@ -192,7 +230,13 @@ function guardsIn(repository: Repository): readonly Guard[] {
   const tools = guardedTools.map((tool): Guard => {
     const name = toolTitles[tool];
     const text = readText(repository.root, hookFiles[tool]);
-    const found = planned(() => ownHooks(tool, parseConfig(hookFiles[tool], text)));
+    let found: Readonly<Record<string, string>>;
+    try {
+      found = ownHooks(tool, parseConfig(hookFiles[tool], text));
+    } catch (error) {
+      if (!(error instanceof CannotChange)) throw error;
+      return { name, state: "unreadable", detail: error.message };
+    }
     const events = Object.keys(moments[tool]);
     const missing = events.filter((event) => found[event] === undefined);
     if (missing.length === events.length) return { name, state: "not installed", detail: "" };
@@ -206,9 +250,10 @@ function guardsIn(repository: Repository): readonly Guard[] {
     };
   });
   const place = gitPlace(repository);
+  const files = place === null ? [] : gitHookFiles(place);
   const git: Guard =
-    place !== null && hasGitHook(place)
-      ? { name: "git", state: "installed", detail: place.folder }
+    files.length > 0
+      ? { name: "git", state: "installed", detail: files.join(", ") }
       : { name: "git", state: "not installed", detail: place === null ? "no git here" : "" };
   return [...tools, git];
 }
@@ -219,6 +264,11 @@ export function repositoryHere({ cwd, environment }: Call, usesSettings = true):
     throw new UsageProblem(`${cwd} is not in a repository; make one with \`git init\`, or write .leasehold.json`);
   if (usesSettings) planned(() => readSettings(found.root, environment));
   return found;
+}
+
+/** A file that cannot be changed is named, and the others are changed. */
+export function skipping({ out }: Call): (problem: CannotChange) => void {
+  return (problem) => out.note(`skipped: ${plain(problem.message)}`);
 }
 
 function partsNamed(call: Call): readonly Part[] {

@@ -5,6 +5,8 @@
  *
  * Signs of life: a hook, a growing transcript, a call of its MCP server, a command that still runs.
  */
+
+import { isGitSession } from "../git-lease.ts";
 import type { HookCall } from "../hook-call.ts";
 import { forgetEndedTools, lastAlive, toolOf } from "../identity.ts";
 import { releaseAll, renew } from "../leasing.ts";
@@ -29,7 +31,9 @@ interface Watched {
   readonly running: Map<string, number>;
 }
 
-const renewMsMax = 15_000;
+const renewMsMax = 5_000;
+/** Between the hook's answer and the command's process its user may be asked. */
+const startingMs = 10_000;
 /** A session that was left at its prompt is forgotten; its next hook makes it known again. */
 const keptMs = 3_600_000;
 
@@ -101,12 +105,17 @@ export class Sessions {
     const since = Math.min(...watched.running.values());
     if (tool !== null && Number.isFinite(since)) {
       if (hasYoungDescendant(tool.pid, since)) watched.signAt = now;
+      else if (now - since > startingMs) watched.running.clear();
     }
     if (now - watched.signAt > keptMs) this.#watched.delete(folder);
     const renewMs = Math.min(renewMsMax, settings.ttlMs / 4);
     if (now - watched.signAt > settings.quietMs || now - watched.renewedAt < renewMs) return;
     watched.renewedAt = now;
-    for (const agent of agentsOf(session)) await renew({ ...call, session: agent });
+    for (const agent of agentsOf(session)) {
+      // A git command's lease is for its time alone; nobody reports the end of one that its user has not allowed.
+      if (isGitSession(agent) && watched.running.size === 0) continue;
+      await renew({ ...call, session: agent });
+    }
   }
 
   async #release(call: HookCall): Promise<void> {

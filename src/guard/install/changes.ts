@@ -1,6 +1,16 @@
 /** What is about to be changed in a repository, as data: shown before it is done, and done in one go. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 
 export type Change =
@@ -34,9 +44,13 @@ export function readText(root: string, path: string): string | null {
 export function applyChanges(root: string, changes: readonly Change[]): void {
   for (const change of changes) {
     switch (change.kind) {
-      case "move":
-        renameSync(resolve(root, change.from), resolve(root, change.to));
+      case "move": {
+        const [from, to] = [resolve(root, change.from), resolve(root, change.to)];
+        mkdirSync(dirname(to), { recursive: true });
+        renameSync(from, to);
+        removeIfEmpty(dirname(from), root);
         break;
+      }
       case "write":
         write(root, change.path, change.after, change.isProgram === true);
         break;
@@ -57,8 +71,9 @@ function write(root: string, path: string, text: string | null, isProgram: boole
   }
   mkdirSync(dirname(full), { recursive: true });
   const temporary = `${full}.leasehold-${process.pid}`;
+  const mode = statSync(full, { throwIfNoEntry: false })?.mode ?? (isProgram ? 0o755 : null);
   writeFileSync(temporary, text);
-  if (isProgram) chmodSync(temporary, 0o755);
+  if (mode !== null) chmodSync(temporary, mode & 0o7777);
   renameSync(temporary, full);
 }
 

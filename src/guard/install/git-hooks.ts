@@ -1,17 +1,28 @@
-/** Git's own hooks: ours goes first, and then the one that was there. */
+/**
+ * Git's own hook before a commit. Where something else writes git's hooks, ours goes to the place that it leaves to its
+ * users, and so outlasts its next installation:
+ *
+ *   husky        lines in `.husky/pre-commit`, which it runs
+ *   lefthook     a command in `lefthook-local.yml`
+ *   pre-commit   `pre-commit.legacy`, which it runs before its own
+ *   none         lines in the script that is there; a program that is no shell script is moved aside and called
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync } from "node:fs";
-import { isAbsolute, join, relative, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import type { Repository } from "../../names/repository.ts";
 import { readPrivate } from "../private-files.ts";
 import { quoted } from "../words.ts";
 import { CannotChange, type Change } from "./changes.ts";
+import { addToLefthook, hasLefthook, localFile, removeFromLefthook } from "./lefthook.ts";
+import { isThereWords } from "./program.ts";
+import { hasBlock, isShellScript, withBlock, withoutBlock } from "./shell-block.ts";
 
 const hookName = "pre-commit";
-const chained = ".before-leasehold";
+/** A hook of others keeps its name: it may ask how it was called. */
+const asideFolder = "before-leasehold";
+const asideOfOld = ".before-leasehold";
 const marker = "# leasehold guard";
-/** The hook that was there before, as the script finds it. */
-const besideIt = `"$(dirname "$0")/${hookName}${chained}"`;
 const setting = "core.hooksPath";
 /** What git looks for; where a shared folder is passed on to, all of them are. */
 const allHooks =
@@ -27,6 +38,8 @@ export interface GitPlace {
   readonly isOurs: boolean;
   readonly ownFolder: string;
   readonly localSetting: string | null;
+  /** Where husky's users write their hooks. */
+  readonly husky: string | null;
 }
 
 export function gitPlace({ root, gitFolder }: Repository): GitPlace | null {
@@ -37,46 +50,111 @@ export function gitPlace({ root, gitFolder }: Repository): GitPlace | null {
   const common = resolve(root, git(root, "rev-parse", "--git-common-dir") ?? gitFolder);
   const ownFolder = join(common, "leasehold", "hooks");
   const isOurs = isWithin(folder, root) || isWithin(folder, common);
-  return { root, folder, isOurs, ownFolder, localSetting: git(root, "config", "--local", "--get", setting) };
+  const localSetting = git(root, "config", "--local", "--get", setting);
+  return { root, folder, isOurs, ownFolder, localSetting, husky: huskyFolder(root, folder) };
+}
+
+function huskyFolder(root: string, folder: string): string | null {
+  if (basename(folder) === "_" && existsSync(join(folder, "h"))) return dirname(folder);
+  // Checked out and not yet installed.
+  const usual = join(root, ".husky");
+  const scripts = readPrivate(join(root, "package.json")) ?? "";
+  return existsSync(usual) && /"prepare"\s*:\s*"[^"]*husky/.test(scripts) ? usual : null;
 }
 
 export function addGitHook(place: GitPlace, program: string): readonly Change[] {
-  if (!place.isOurs) return addOwnFolder(place, program);
-  const path = join(place.folder, hookName);
-  const text = readPrivate(path);
-  if (place.folder === place.ownFolder) {
-    const previous = text === null ? null : previousIn(text);
-    return written(path, text, hookScript(program, previous === null ? besideIt : quoted(previous)));
+  const { root, folder, husky } = place;
+  const lines = guardLines(program);
+  if (husky !== null) {
+    const path = join(husky, hookName);
+    const text = readPrivate(path);
+    const isInForce = folder === join(husky, "_");
+    return [
+      ...written(root, path, text, withBlock(text ?? "", lines), text === null),
+      ...(isInForce ? [] : addPlain({ ...place, husky: null }, program)),
+    ];
   }
-  const fresh = hookScript(program, besideIt);
-  if (text === null || text.includes(marker)) return written(path, text, fresh);
-  if (existsSync(path + chained))
-    throw new CannotChange(`${path}${chained} is there already; look what it is, and move it away`);
-  return [{ kind: "move", from: path, to: path + chained }, ...written(path, null, fresh)];
+  if (place.isOurs && hasLefthook(root, readPrivate(join(folder, hookName)))) {
+    const text = readPrivate(join(root, localFile));
+    const isInForce = readPrivate(join(folder, hookName))?.includes("LEFTHOOK") === true;
+    return [
+      ...written(root, join(root, localFile), text, addToLefthook(root, text, lines.join("\n")), false),
+      ...(isInForce ? [] : addPlain(place, program)),
+    ];
+  }
+  return place.isOurs ? addPlain(place, program) : addOwnFolder(place, program);
+}
+
+function addPlain(place: GitPlace, program: string): readonly Change[] {
+  const { root, folder, ownFolder } = place;
+  const lines = guardLines(program);
+  const named = join(folder, hookName);
+  const isFramework = readPrivate(named)?.includes("generated by pre-commit") === true;
+  const path = isFramework ? `${named}.legacy` : named;
+  const text = isThere(path) && lstatSync(path).isSymbolicLink() ? null : readPrivate(path);
+  const previous = text === null ? null : previousIn(text);
+  // The hook of a folder of our own calls one elsewhere.
+  if (folder === ownFolder && previous !== null)
+    return written(root, path, text, chained(lines, quoted(previous)), true);
+  if (!isThere(path)) return written(root, path, null, `#!/bin/sh\n${withBlock("", lines)}`, true);
+  if (text?.includes(marker) === true && !hasBlock(text)) return written(root, path, text, upgraded(path, lines), true);
+  if (text !== null && isShellScript(text) && (lstatSync(path).mode & 0o111) !== 0)
+    return written(root, path, text, withBlock(text, lines), true);
+  const aside = join(dirname(path), asideFolder, basename(path));
+  if (isThere(aside)) throw new CannotChange(`${aside} is there already; look what it is, and move it away`);
+  return [{ kind: "move", from: path, to: aside }, ...written(root, path, null, chained(lines, besideIt(path)), true)];
+}
+
+/** A script of an earlier version, which was whole. */
+function upgraded(path: string, lines: readonly string[]): string {
+  return isThere(path + asideOfOld)
+    ? chained(lines, `"$(dirname "$0")/${hookName}${asideOfOld}"`)
+    : `#!/bin/sh\n${withBlock("", lines)}`;
 }
 
 export function removeGitHook(place: GitPlace): readonly Change[] {
-  if (place.folder === place.ownFolder) return removeOwnFolder(place);
-  const path = join(place.folder, hookName);
-  const text = readPrivate(path);
-  if (text === null || !text.includes(marker)) return [];
-  const gone: Change = { kind: "write", path, before: text, after: null };
-  return isThere(path + chained) ? [gone, { kind: "move", from: path + chained, to: path }] : [gone];
+  const { root, folder, husky } = place;
+  if (folder === place.ownFolder) return removeOwnFolder(place);
+  const plain = [hookName, `${hookName}.legacy`, `${hookName}.old`].map((name) => join(folder, name));
+  const paths = husky === null ? plain : [join(husky, hookName), ...plain];
+  const lefthook = readPrivate(join(root, localFile));
+  return [
+    ...paths.flatMap((path) => removeFrom(root, path)),
+    ...(lefthook !== null && hasBlock(lefthook)
+      ? unwritten(root, join(root, localFile), lefthook, removeFromLefthook(lefthook))
+      : []),
+  ];
 }
 
-export function hasGitHook(place: GitPlace): boolean {
-  return readPrivate(join(place.folder, hookName))?.includes(marker) === true;
+function removeFrom(root: string, path: string): readonly Change[] {
+  const text = readPrivate(path);
+  if (text === null || !text.includes(marker)) return [];
+  const moved = [join(dirname(path), asideFolder, basename(path)), path + asideOfOld].find(isThere);
+  if (moved !== undefined) {
+    return [
+      { kind: "write", path: shown(root, path), before: text, after: null },
+      { kind: "move", from: moved, to: path },
+    ];
+  }
+  const rest = withoutBlock(text);
+  const isEmpty = !hasBlock(text) || rest.trim() === "" || rest === "#!/bin/sh\n";
+  return unwritten(root, path, text, isEmpty ? null : rest);
+}
+
+/** The files in which the guard stands; none where it is not in. */
+export function gitHookFiles(place: GitPlace): readonly string[] {
+  const { root, folder, husky } = place;
+  const names = [join(folder, hookName), join(folder, `${hookName}.legacy`), join(root, localFile)];
+  const inForce = husky !== null && folder === join(husky, "_") ? [join(husky, hookName)] : names;
+  return inForce.filter((path) => readPrivate(path)?.includes(marker) === true).map((path) => shown(root, path));
 }
 
 /** The folder of core.hooksPath is not this repository's to change: another takes its place, and calls its hooks. */
-function addOwnFolder({ folder, ownFolder, localSetting }: GitPlace, program: string): readonly Change[] {
+function addOwnFolder({ root, folder, ownFolder, localSetting }: GitPlace, program: string): readonly Change[] {
   const scripts = allHooks.flatMap((name): readonly Change[] => {
-    const previous = join(folder, name);
-    const text =
-      name === hookName
-        ? hookScript(program, quoted(previous))
-        : script("passes on to the hook of the folder that is in force elsewhere.", quoted(previous));
-    return written(join(ownFolder, name), readPrivate(join(ownFolder, name)), text);
+    const lines = name === hookName ? guardLines(program) : [];
+    const text = chained(lines, quoted(join(folder, name)));
+    return written(root, join(ownFolder, name), readPrivate(join(ownFolder, name)), text, true);
   });
   return [...scripts, { kind: "git-setting", name: setting, before: localSetting, after: ownFolder }];
 }
@@ -103,24 +181,28 @@ function git(cwd: string, ...args: readonly string[]): string | null {
   }
 }
 
-function hookScript(program: string, previous: string): string {
-  return script(
-    "what other agents hold is not committed. `leasehold guard uninstall git` takes it out.\n" +
-      `${program} guard hook git ${hookName} || exit 1`,
-    previous,
-  );
+/** People without Leasehold commit as before, and read one sentence. */
+function guardLines(program: string): readonly string[] {
+  return [
+    `if ${isThereWords(program)}; then`,
+    `  ${program} guard hook git ${hookName} || exit 1`,
+    `else`,
+    `  echo "leasehold is not installed here, so it is not known whether another agent works on these files" >&2`,
+    `fi`,
+  ];
 }
 
 /** `previous` is a word of the shell: a path is quoted, so that nothing in a folder's name is run (L8). */
-function script(text: string, previous: string): string {
-  return `#!/bin/sh
-${marker}: ${text}
-previous=${previous}
-[ ! -x "$previous" ] || exec "$previous" "$@"
-`;
+function chained(lines: readonly string[], previous: string): string {
+  const own = lines.length === 0 ? `${marker}: passes on\n` : withBlock("", lines);
+  return `#!/bin/sh\n${own}previous=${previous}\n[ ! -x "$previous" ] || exec "$previous" "$@"\n`;
 }
 
-/** The path that `script` was given, if it was one. Those of earlier versions are in double quotes. */
+function besideIt(path: string): string {
+  return `"$(dirname "$0")/${asideFolder}/${basename(path)}"`;
+}
+
+/** The path that `chained` was given, if it was one. Those of earlier versions are in double quotes. */
 function previousIn(script: string): string | null {
   const [, word = ""] = /^previous=(.+)$/m.exec(script) ?? [];
   const [, double] = /^"([^"$`\\]+)"$/.exec(word) ?? [];
@@ -129,8 +211,25 @@ function previousIn(script: string): string | null {
   return /^[\w./:@+-]+$/.test(word) ? word : null;
 }
 
-function written(path: string, before: string | null, after: string): readonly Change[] {
-  return before === after ? [] : [{ kind: "write", path, before, after, isProgram: true }];
+function written(
+  root: string,
+  path: string,
+  before: string | null,
+  after: string,
+  isProgram: boolean,
+): readonly Change[] {
+  if (before === after) return [];
+  return [{ kind: "write", path: shown(root, path), before, after, ...(isProgram && { isProgram }) }];
+}
+
+function unwritten(root: string, path: string, before: string, after: string | null): readonly Change[] {
+  return before === after ? [] : [{ kind: "write", path: shown(root, path), before, after }];
+}
+
+/** From the root where it lies in the checkout. */
+function shown(root: string, path: string): string {
+  const inside = relative(root, path);
+  return isWithin(path, root) && !inside.startsWith(".git/") ? inside : path;
 }
 
 /** Also a link whose end is not there. */

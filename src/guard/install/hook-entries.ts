@@ -2,6 +2,7 @@
 import { type GuardedTool, isRecord, type Moment, moments } from "../payload.ts";
 import { CannotChange } from "./changes.ts";
 import { type Json, withField } from "./json-text.ts";
+import { isThereWords } from "./program.ts";
 
 export const hookFiles: Readonly<Record<GuardedTool, string>> = {
   claude: ".claude/settings.json",
@@ -14,15 +15,20 @@ export const hookFiles: Readonly<Record<GuardedTool, string>> = {
 const timeoutSeconds = 45;
 const writing = "(write|edit|create|move|delete|rename|replace).*";
 const mcpWriters = `mcp__.*__${writing}`;
+/** Leasehold's own: what they grant is the session's. */
+const own = "(acquire_leases|await_request)";
 
 /** The tools of each agent that a guard looks at: all of them before they run, those that write afterwards too. */
 const matchers: Readonly<Record<GuardedTool, { readonly reads: string; readonly writes: string }>> = {
-  claude: { reads: "Read|", writes: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}` },
-  codex: { reads: "", writes: `Bash|apply_patch|Edit|Write|${mcpWriters}` },
-  cursor: { reads: "Read|", writes: `Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}` },
+  claude: { reads: "Read", writes: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}|mcp__leasehold__${own}` },
+  codex: { reads: "", writes: `Bash|apply_patch|Edit|Write|${mcpWriters}|mcp__leasehold__${own}` },
+  cursor: {
+    reads: "Read",
+    writes: `Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}|MCP:${own}`,
+  },
   gemini: {
-    reads: "read_file|read_many_files|",
-    writes: `write_file|replace|edit|run_shell_command|mcp_.*_${writing}`,
+    reads: "read_file|read_many_files",
+    writes: `write_file|replace|edit|run_shell_command|mcp_.*_${writing}|mcp_leasehold_${own}`,
   },
 };
 
@@ -30,12 +36,12 @@ const matchers: Readonly<Record<GuardedTool, { readonly reads: string; readonly 
 export function addHooks(tool: GuardedTool, config: Json, program: string): Json {
   let hooks = hooksIn(tool, config);
   for (const [event, moment] of Object.entries(moments[tool])) {
-    const entry = entryFor(tool, event, moment, program);
+    const entries = entriesFor(tool, event, moment, program);
     const list = listIn(tool, hooks, event);
     const own = list.findIndex((one) => isOwn(tool, one));
-    const fresh =
-      own === -1 ? [...list, entry] : list.flatMap((one, at) => (at === own ? [entry] : isOwn(tool, one) ? [] : [one]));
-    hooks = withField(hooks, event, fresh);
+    const others = list.filter((one) => !isOwn(tool, one));
+    const before = own === -1 ? others.length : list.slice(0, own).filter((one) => !isOwn(tool, one)).length;
+    hooks = withField(hooks, event, [...others.slice(0, before), ...entries, ...others.slice(before)]);
   }
   const { version } = config;
   const versioned = tool === "cursor" && version === undefined ? { version: 1, ...config } : config;
@@ -56,7 +62,7 @@ export function removeHooks(tool: GuardedTool, config: Json): Json {
   return withField(config, "hooks", Object.keys(hooks).length === 0 ? undefined : hooks);
 }
 
-/** The commands of ours that are there, by event. */
+/** The commands of ours that are there, by event: of several the one before a write. */
 export function ownHooks(tool: GuardedTool, { hooks: found }: Json): Readonly<Record<string, string>> {
   const hooks = isRecord(found) ? found : {};
   return Object.fromEntries(
@@ -67,17 +73,37 @@ export function ownHooks(tool: GuardedTool, { hooks: found }: Json): Readonly<Re
   );
 }
 
-export function hookCommand(tool: GuardedTool, event: string, program: string): string {
-  const command = `${program} guard hook ${tool} ${event}`;
-  // A hook that could not even start has not allowed anything; Cursor has a setting for that.
-  return moments[tool][event] === "before" && tool !== "cursor" ? `${command} || exit 2` : command;
+/**
+ * People without Leasehold work on, and read one sentence when a session starts. Where it is there, a hook that cannot
+ * answer has not allowed anything: before a write that is a no. A read is never blocked.
+ */
+export function hookCommand(tool: GuardedTool, event: string, program: string, isRead = false): string {
+  const moment = moments[tool][event];
+  const without = moment === "start" ? `{ echo '${missingAnswer(tool)}'; exit 0; }` : "exit 0";
+  const command = `${isThereWords(program)} || ${without}; ${program} guard hook ${tool} ${event}`;
+  if (moment !== "before") return command;
+  return isRead ? `${command} || exit 0` : `${command} || exit 2`;
 }
 
-function entryFor(tool: GuardedTool, event: string, moment: Moment, program: string): Json {
-  const command = hookCommand(tool, event, program);
+const missing =
+  "This repository is guarded by Leasehold, which is not installed here: other agents are not kept from the files you change, nor you from theirs.";
+
+function missingAnswer(tool: GuardedTool): string {
+  return JSON.stringify(tool === "cursor" ? { user_message: missing } : { systemMessage: missing });
+}
+
+function entriesFor(tool: GuardedTool, event: string, moment: Moment, program: string): readonly Json[] {
   const { reads, writes } = matchers[tool];
-  const matched: Partial<Record<Moment, string>> = { before: reads + writes, after: writes };
-  const matcher = matched[moment] === undefined ? {} : { matcher: matched[moment] };
+  const write = entryOf(tool, moment, hookCommand(tool, event, program), matched(moment, writes));
+  if (moment !== "before" || reads === "") return [write];
+  return [write, entryOf(tool, "after", hookCommand(tool, event, program, true), { matcher: reads })];
+}
+
+function matched(moment: Moment, writes: string): Json {
+  return moment === "before" || moment === "after" ? { matcher: writes } : {};
+}
+
+function entryOf(tool: GuardedTool, moment: Moment, command: string, matcher: Json): Json {
   switch (tool) {
     case "cursor":
       return { command, ...matcher, timeout: timeoutSeconds, ...(moment === "before" && { failClosed: true }) };

@@ -1,10 +1,21 @@
 /** Putting guards and entries into a repository, and taking them out so that it is as it was before. */
 import { join } from "node:path";
 import { projectFile, type Repository } from "../../names/repository.ts";
+import { stateFolder } from "../../trust/owner-token.ts";
+import { homeFile } from "../identity.ts";
 import type { GuardedTool } from "../payload.ts";
-import { checkoutFolder, readPrivateJson, remove, writePrivate } from "../private-files.ts";
+import {
+  checkoutFolder,
+  filesIn,
+  readPrivate,
+  readPrivateJson,
+  remove,
+  removeEmpty,
+  sessionsFolder,
+  writePrivate,
+} from "../private-files.ts";
 import type { Environment } from "../settings.ts";
-import { applyChanges, type Change, readText } from "./changes.ts";
+import { applyChanges, CannotChange, type Change, readText } from "./changes.ts";
 import { addGitHook, type GitPlace, gitPlace, removeGitHook } from "./git-hooks.ts";
 import { addHooks, hookFiles, removeHooks } from "./hook-entries.ts";
 import { formatConfig, type Json, parseConfig, pruned } from "./json-text.ts";
@@ -24,12 +35,20 @@ export interface Wanted {
   readonly project: Json;
 }
 
+/** Takes note of a part that cannot be changed, and why; without it, nothing is changed at all. */
+export type Skip = (problem: CannotChange) => void;
+
 /** What files were before anything of ours came into them, so that they can be that again, to the byte. */
 type Originals = Readonly<Record<string, string | null>>;
 
-export function planInstall(repository: Repository, parts: readonly Part[], wanted: Wanted): readonly Change[] {
+export function planInstall(
+  repository: Repository,
+  parts: readonly Part[],
+  wanted: Wanted,
+  skip?: Skip,
+): readonly Change[] {
   const { program, endpoint, project } = wanted;
-  return plan(repository, parts, {
+  return plan(repository, parts, skip, {
     hooks: (tool, config) => addHooks(tool, config, program(tool)),
     mcp: (tool, config) => addMcp(tool, config, endpoint),
     toml: (text) => addTomlMcp(text, endpoint),
@@ -42,9 +61,10 @@ export function planRemoval(
   repository: Repository,
   parts: readonly Part[],
   environment: Environment,
+  skip?: Skip,
 ): readonly Change[] {
   const originals = readOriginals(repository, environment);
-  return plan(repository, parts, {
+  return plan(repository, parts, skip, {
     hooks: removeHooks,
     mcp: (_tool, config) => removeMcp(config),
     toml: (text) => (text === null ? null : removeTomlMcp(text)),
@@ -64,7 +84,7 @@ interface Edits {
   readonly finish?: (path: string, text: string | null) => string | null;
 }
 
-function plan(repository: Repository, parts: readonly Part[], edits: Edits): readonly Change[] {
+function plan(repository: Repository, parts: readonly Part[], skip: Skip | undefined, edits: Edits): readonly Change[] {
   /** Several parts may change one file: each sees what the one before it made of it. */
   const texts = new Map<string, { readonly before: string | null; readonly after: string | null }>();
   const git: Change[] = [];
@@ -79,7 +99,7 @@ function plan(repository: Repository, parts: readonly Part[], edits: Edits): rea
       const edited = change(config);
       return JSON.stringify(edited) === JSON.stringify(config) ? text : formatConfig(edited, text);
     });
-  for (const part of parts) {
+  const change = (part: Part): void => {
     switch (part.kind) {
       case "hooks":
         editJson(hookFiles[part.tool], (config) => edits.hooks(part.tool, config));
@@ -96,6 +116,14 @@ function plan(repository: Repository, parts: readonly Part[], edits: Edits): rea
         if (place !== null) git.push(...edits.git(place));
         break;
       }
+    }
+  };
+  for (const part of parts) {
+    try {
+      change(part);
+    } catch (error) {
+      if (skip === undefined || !(error instanceof CannotChange)) throw error;
+      skip(error);
     }
   }
   const written = [...texts].flatMap(([path, { before, after }]): readonly Change[] => {
@@ -133,6 +161,26 @@ export async function uninstall(
   const file = originalsFile(repository, environment);
   if (left.length === 0) remove(file);
   else writePrivate(file, JSON.stringify(Object.fromEntries(left)));
+}
+
+/** What guards kept for themselves: of this repository's checkouts, and of sessions that were started in it. */
+export function forgetAll(repository: Repository, environment: Environment): void {
+  const { root, gitFolder } = repository;
+  remove(checkoutFolder(repository, environment));
+  if (gitFolder !== null) {
+    const worktrees = join(gitFolder, "worktrees");
+    for (const name of filesIn(worktrees)) remove(join(worktrees, name, "leasehold"));
+  }
+  const sessions = sessionsFolder(environment);
+  for (const name of filesIn(sessions)) {
+    const home = readPrivate(join(sessions, name, homeFile)) ?? "";
+    if (home === root || home.startsWith(`${root}/`)) remove(join(sessions, name));
+  }
+  if (filesIn(sessions).length > 0) return;
+  // Nothing else of this user is guarded: the helper ends with its socket.
+  const state = stateFolder(environment);
+  for (const name of ["sessions", "tools", "helper", "folders"]) remove(join(state, name));
+  removeEmpty(state);
 }
 
 /** If all of ours is out of it and nothing else has changed, its own bytes. A file of which nothing is left goes. */

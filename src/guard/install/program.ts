@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { GuardedTool } from "../payload.ts";
 import { quoted } from "../words.ts";
+import type { McpEndpoint } from "./mcp-entries.ts";
 
 export type Program = (tool: GuardedTool | "git") => string;
 
@@ -17,19 +18,38 @@ const projectRoots: Readonly<Record<GuardedTool | "git", string>> = {
   cursor: "",
 };
 const local = "node_modules/.bin/leasehold";
+/** From src/guard/install, and from dist/guard/install. */
+const binary = fileURLToPath(new URL("../../../bin/leasehold.cjs", import.meta.url));
 
 export function findProgram(root: string, given: string | null): Program {
   if (given !== null) return () => given;
   if (existsSync(join(root, local)) && works(join(root, local))) return (tool) => `${projectRoots[tool]}${local}`;
   if (works("leasehold")) return () => "leasehold";
-  // From src/guard/install, and from dist/guard/install.
-  const binary = fileURLToPath(new URL("../../../bin/leasehold.cjs", import.meta.url));
   return () => `${quoted(process.execPath)} ${quoted(binary)}`;
+}
+
+/** How a coding agent starts the MCP server: it runs a program with arguments, in the project's folder, without a shell. */
+export function mcpProgram(root: string, given: string | null): McpEndpoint {
+  if (given !== null) {
+    const [command = given, ...args] = given.split(" ");
+    return { command, args: [...args, "mcp"] };
+  }
+  if (existsSync(join(root, local)) && works(join(root, local))) return { command: local, args: ["mcp"] };
+  if (works("leasehold")) return { command: "leasehold", args: ["mcp"] };
+  return { command: process.execPath, args: [binary, "mcp"] };
 }
 
 /** True for text that is good on this machine alone. */
 export function isMachineOnly(program: string): boolean {
   return /^["']?\//.test(program);
+}
+
+/** A shell's condition for the program to be there. */
+export function isThereWords(program: string): string {
+  const [, script] = /^(?:'[^']*'|\S+) ('[^']*\.cjs'|\S+\.cjs)$/.exec(program) ?? [];
+  if (script !== undefined) return `[ -e ${script} ]`;
+  const [first = program] = /^(?:"[^"]*"|'[^']*'|[^\s"'])+/.exec(program) ?? [];
+  return `command -v ${first} >/dev/null 2>&1`;
 }
 
 function works(program: string): boolean {
