@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -137,10 +138,31 @@ test("unknown tools of a coding agent pass; unknown events and coding agents are
   }
 });
 
-test("a hook that cannot start denies: it exits with 2", async () => {
-  const command = project.command("claude", "PreToolUse").replace(binary, join(project.state, "gone.cjs"));
-  const { code } = await run("/bin/sh", ["-c", command], project.root, project.env, "{}");
-  assert.equal(code, 2);
+test("newuser 2.4: people without Leasehold work on: their hooks pass, and a session's start says one sentence", async () => {
+  const without = (event: string) =>
+    project.command("claude", event).replaceAll(binary, join(project.state, "gone.cjs"));
+  const pass = await run("/bin/sh", ["-c", without("PreToolUse")], project.root, project.env, "{}");
+  assert.deepEqual([pass.code, pass.stdout, pass.stderr], [0, "", ""]);
+  const start = await run("/bin/sh", ["-c", without("SessionStart")], project.root, project.env, "{}");
+  const { systemMessage } = JSON.parse(start.stdout) as { readonly systemMessage: string };
+  assert.match(systemMessage, /^This repository is guarded by Leasehold, which is not installed here: [^.]*\.$/);
+});
+
+test("newuser 2.4: a hook that is there and cannot start denies a write, and never a read", async () => {
+  const broken = join(project.state, "broken.cjs");
+  mkdirSync(project.state, { recursive: true });
+  writeFileSync(broken, "process.exit(1)");
+  const { hooks } = JSON.parse(project.read(".claude/settings.json")) as {
+    readonly hooks: Readonly<Record<string, readonly { matcher: string; hooks: readonly { command: string }[] }[]>>;
+  };
+  for (const [matcher, code] of [
+    ["Read", 0],
+    ["Edit", 2],
+  ] as const) {
+    const entry = hooks["PreToolUse"]?.find((one) => new RegExp(`^(?:${one.matcher})$`).test(matcher));
+    const command = (entry?.hooks[0]?.command ?? "").replaceAll(binary, broken);
+    assert.equal((await run("/bin/sh", ["-c", command], project.root, project.env, "{}")).code, code, matcher);
+  }
 });
 
 test("a very large write is guarded, one beyond the limit is denied", async () => {

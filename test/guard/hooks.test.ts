@@ -200,13 +200,23 @@ test("at its start a session gets the other agents, their files and purposes; a 
   assert.match(cursor.shown, /claude-busy/);
 });
 
-test("a session that gets DIE releases what it holds, so that no cycle can form (W5)", async () => {
-  await call("claude", "PreToolUse", "elder", "Edit", { file_path: at("src/x.ts") });
-  await call("claude", "PreToolUse", "younger", "Edit", { file_path: at("src/y.ts") });
-  const { denied } = await call("claude", "PreToolUse", "younger", "Edit", { file_path: at("src/x.ts") });
-  assert.match(denied ?? "", /claude-elder holds .* your own lease was given back/);
-  assert.deepEqual(await held("claude-younger"), []);
-  assert.equal((await call("claude", "PreToolUse", "elder", "Edit", { file_path: at("src/y.ts") })).denied, null);
+test("newuser 2.8: a session that gets DIE gives back what it has not edited, keeps what it has, and names both (W5)", async () => {
+  const edit = (session: string, path: string) =>
+    call("claude", "PreToolUse", session, "Edit", { file_path: at(path) });
+  await edit("elder", "src/x.ts");
+  for (const path of ["src/y.ts", "src/half.ts"]) await edit("younger", path);
+  project.write("src/half.ts", "half done\n");
+  await call("claude", "PostToolUse", "younger", "Edit", { file_path: at("src/half.ts") });
+  const { denied } = await edit("younger", "src/x.ts");
+  assert.match(denied ?? "", /claude-elder holds .* FILE:\/shop\/src\/y\.ts was given back: read again/);
+  assert.match(denied ?? "", /FILE:\/shop\/src\/half\.ts stays leased for you until your turn ends: .* not committed/);
+  assert.deepEqual(names(await held("claude-younger")), ["MUTATES FILE:/shop/src/half.ts"]);
+  assert.equal((await edit("elder", "src/y.ts")).denied, null);
+  assert.match((await edit("elder", "src/half.ts")).denied ?? "", /claude-younger holds/);
+  project.git("add", "src/half.ts");
+  project.git("commit", "-qm", "half", "--no-verify");
+  await edit("younger", "src/x.ts");
+  assert.deepEqual(await held("claude-younger"), [], "what is committed is given back too");
 });
 
 test("W5: a session that knows when to come back does not ask the server earlier, and says when", async () => {

@@ -45,15 +45,17 @@ export const commands: readonly Command[] = [
       const program = findProgram(repository.root, call.text("command"));
       const { url } = readSettings(repository.root, call.environment);
       const wanted = { program, endpoint: { url }, project: {} };
-      const changes = planned(() => planInstall(repository, partsNamed(call), wanted, skipping(call)));
-      return await change(call, changes, "The guards are in.", "The guards are in already.", () => {
+      const skipped: string[] = [];
+      const changes = planned(() => planInstall(repository, partsNamed(call), wanted, noting(skipped)));
+      const apply = () => {
         if (isMachineOnly(program("claude"))) {
           call.out.note(
             "the hooks name leasehold by its path on this machine; --command leasehold suits a team that has it installed",
           );
         }
         return install(repository, changes, call.environment);
-      });
+      };
+      return await change(call, changes, "The guards are in.", "The guards are in already.", apply, skipped);
     },
   },
   {
@@ -68,10 +70,10 @@ export const commands: readonly Command[] = [
     ],
     run: async (call) => {
       const repository = repositoryHere(call, false);
-      const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment, skipping(call)));
-      return await change(call, changes, "The guards are out.", "There are no guards here.", () =>
-        uninstall(repository, changes, call.environment),
-      );
+      const skipped: string[] = [];
+      const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment, noting(skipped)));
+      const apply = () => uninstall(repository, changes, call.environment);
+      return await change(call, changes, "The guards are out.", "There are no guards here.", apply, skipped);
     },
   },
   {
@@ -267,8 +269,8 @@ export function repositoryHere({ cwd, environment }: Call, usesSettings = true):
 }
 
 /** A file that cannot be changed is named, and the others are changed. */
-export function skipping({ out }: Call): (problem: CannotChange) => void {
-  return (problem) => out.note(`skipped: ${plain(problem.message)}`);
+export function noting(skipped: string[]): (problem: CannotChange) => void {
+  return ({ message }) => void skipped.push(message);
 }
 
 function partsNamed(call: Call): readonly Part[] {
@@ -300,12 +302,15 @@ async function change(
   done: string,
   already: string,
   apply: () => Promise<void>,
+  skipped: readonly string[] = [],
 ): Promise<number> {
   const { out } = call;
   const isDry = call.isSet("dry-run");
   if (!isDry && changes.length > 0) await apply();
   const paths = pathsOf(changes);
-  out.show({ changed: !isDry && changes.length > 0, paths }, () => {
+  if (changes.length === 0 && skipped.length > 0) throw new Failure(skipped.join("; "));
+  for (const problem of skipped) out.note(`skipped: ${plain(problem)}`);
+  out.show({ changed: !isDry && changes.length > 0, paths, skipped }, () => {
     if (changes.length === 0) return already;
     return isDry ? diffText(changes) : [...paths.map((path) => `  ${plain(path)}`), done].join("\n");
   });

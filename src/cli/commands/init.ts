@@ -13,10 +13,11 @@ import { type GuardedTool, guardedTools, toolTitles } from "../../guard/payload.
 import { reachWords, tryServer } from "../../guard/reach.ts";
 import { allowServer, readSettings } from "../../guard/settings.ts";
 import { findRepository, type Repository } from "../../names/repository.ts";
+import { isLoopback } from "../../trust/loopback.ts";
 import type { Call, Command } from "../command.ts";
 import { confirmAtTerminal } from "../confirming.ts";
 import { plain } from "../plain-text.ts";
-import { guardNames, namesGiven, pathsOf, planned, repositoryHere, skipping } from "./guard.ts";
+import { guardNames, namesGiven, noting, pathsOf, planned, repositoryHere } from "./guard.ts";
 
 const initCommand: Command = {
   name: "init",
@@ -70,17 +71,17 @@ async function setUp(call: Call): Promise<void> {
         endpoint,
         project: { repository: call.text("name") ?? repository.name, ...(LEASEHOLD_URL && { url: settings.url }) },
       },
-      (problem) => skipped.push(problem.message),
+      noting(skipped),
     ),
   );
   const end = (changed: boolean, lines: readonly string[]): void =>
-    out.show({ changed, paths: pathsOf(changes), skipped }, () => lines.map(plainLine).join("\n"));
+    out.show({ changed, paths: pathsOf(changes), skipped }, () => lines.map(plain).join("\n"));
   if (changes.length === 0) return end(false, ["All is set up already.", ...skipped.map((one) => `skipped: ${one}`)]);
   if (!out.isJson) {
     out.print(
       call.isSet("diff")
         ? diffText(changes)
-        : `${summary(call, repository, tools, pathsOf(changes), skipped).map(plainLine).join("\n")}\n`,
+        : `${summary(call, repository, tools, pathsOf(changes), skipped).map(plain).join("\n")}\n`,
     );
     if (isMachineOnly(program("claude")))
       out.note(
@@ -90,7 +91,7 @@ async function setUp(call: Call): Promise<void> {
   if (!(await mayGoOn(call))) return end(false, ["Nothing was changed."]);
   await install(repository, changes, environment);
   // The person who writes an address into the file has chosen it.
-  if (LEASEHOLD_URL) allowServer(LEASEHOLD_URL, environment);
+  if (LEASEHOLD_URL && !isLoopback(new URL(settings.url).hostname)) allowServer(LEASEHOLD_URL, environment);
   end(true, ["It is set up.", ...(await checkLines(call, repository, tools))]);
 }
 
@@ -154,7 +155,8 @@ async function undo(call: Call): Promise<void> {
   const names = namesGiven(call, "nothing to set up");
   const tools = guardedTools.filter((tool) => names.includes(tool));
   const parts = partsOf(call, tools, names.includes("git"));
-  const changes = planned(() => planRemoval(repository, parts, environment, skipping(call)));
+  const skipped: string[] = [];
+  const changes = planned(() => planRemoval(repository, parts, environment, noting(skipped)));
   const end = (changed: boolean, words: string): void => out.show({ changed, paths: pathsOf(changes) }, () => words);
   const isWhole = call.words.length === 0 && !call.isSet("no-guards") && !call.isSet("no-mcp");
   if (changes.length === 0) return end(false, "Leasehold is not set up here.");
@@ -171,7 +173,8 @@ async function undo(call: Call): Promise<void> {
   const place = gitPlace(repository);
   const isOut = place === null || gitHookFiles(place).length === 0;
   if (isWhole && isOut) forgetAll(repository, environment);
-  end(true, "It is as it was before.");
+  for (const problem of skipped) out.note(`skipped: ${plain(problem)}`);
+  end(true, skipped.length === 0 ? "It is as it was before." : "The rest is as it was before.");
 }
 
 /** A folder without git is named by --name. */
@@ -196,11 +199,6 @@ async function mayGoOn(call: Call): Promise<boolean> {
     call.isSet("yes") ||
     (await confirmAtTerminal("Change this?", "nothing was changed: there is no terminal to ask at; give --yes"))
   );
-}
-
-/** Keeps the indentation, which `plain` would take away. */
-function plainLine(line: string): string {
-  return `${/^ */.exec(line)?.[0] ?? ""}${plain(line)}`;
 }
 
 export const commands: readonly Command[] = [initCommand];

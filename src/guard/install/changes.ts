@@ -3,15 +3,18 @@ import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, relative, resolve } from "node:path";
 
 export type Change =
   | {
@@ -47,7 +50,7 @@ export function applyChanges(root: string, changes: readonly Change[]): void {
       case "move": {
         const [from, to] = [resolve(root, change.from), resolve(root, change.to)];
         mkdirSync(dirname(to), { recursive: true });
-        renameSync(from, to);
+        move(from, to);
         removeIfEmpty(dirname(from), root);
         break;
       }
@@ -59,6 +62,14 @@ export function applyChanges(root: string, changes: readonly Change[]): void {
         break;
     }
   }
+}
+
+/** A relative link leads to the same place from its new one. */
+function move(from: string, to: string): void {
+  const target = lstatSync(from).isSymbolicLink() ? readlinkSync(from) : null;
+  if (target === null || isAbsolute(target) || dirname(from) === dirname(to)) return renameSync(from, to);
+  symlinkSync(relative(dirname(to), resolve(dirname(from), target)), to);
+  rmSync(from);
 }
 
 /** By a file beside it, which takes its place when it is whole. */

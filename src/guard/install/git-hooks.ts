@@ -38,6 +38,8 @@ export interface GitPlace {
   readonly isOurs: boolean;
   readonly ownFolder: string;
   readonly localSetting: string | null;
+  /** Where git looks where nothing is set. */
+  readonly usualFolder: string;
   /** Where husky's users write their hooks. */
   readonly husky: string | null;
 }
@@ -51,7 +53,15 @@ export function gitPlace({ root, gitFolder }: Repository): GitPlace | null {
   const ownFolder = join(common, "leasehold", "hooks");
   const isOurs = isWithin(folder, root) || isWithin(folder, common);
   const localSetting = git(root, "config", "--local", "--get", setting);
-  return { root, folder, isOurs, ownFolder, localSetting, husky: huskyFolder(root, folder) };
+  return {
+    root,
+    folder,
+    isOurs,
+    ownFolder,
+    localSetting,
+    usualFolder: join(common, "hooks"),
+    husky: huskyFolder(root, folder),
+  };
 }
 
 function huskyFolder(root: string, folder: string): string | null {
@@ -71,7 +81,7 @@ export function addGitHook(place: GitPlace, program: string): readonly Change[] 
     const isInForce = folder === join(husky, "_");
     return [
       ...written(root, path, text, withBlock(text ?? "", lines), text === null),
-      ...(isInForce ? [] : addPlain({ ...place, husky: null }, program)),
+      ...(isInForce ? [] : addPlain(place, program)),
     ];
   }
   if (place.isOurs && hasLefthook(root, readPrivate(join(folder, hookName)))) {
@@ -115,7 +125,9 @@ function upgraded(path: string, lines: readonly string[]): string {
 export function removeGitHook(place: GitPlace): readonly Change[] {
   const { root, folder, husky } = place;
   if (folder === place.ownFolder) return removeOwnFolder(place);
-  const plain = [hookName, `${hookName}.legacy`, `${hookName}.old`].map((name) => join(folder, name));
+  const names = [hookName, `${hookName}.legacy`, `${hookName}.old`];
+  const folders = [...new Set([folder, place.usualFolder])];
+  const plain = folders.flatMap((one) => names.map((name) => join(one, name)));
   const paths = husky === null ? plain : [join(husky, hookName), ...plain];
   const lefthook = readPrivate(join(root, localFile));
   return [

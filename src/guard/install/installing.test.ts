@@ -109,7 +109,7 @@ test("what was configured stays: other hooks, other servers, comments", async ()
   };
   assert.deepEqual(claude.permissions, { allow: ["Bash(ls:*)"] });
   assert.deepEqual(claude.hooks.PreToolUse[0], { matcher: "Bash", hooks: [{ type: "command", command: "mine" }] });
-  assert.equal(claude.hooks.PreToolUse.length, 2);
+  assert.equal(claude.hooks.PreToolUse.length, 3, "one entry for writes, one for reads");
   assert.match(
     read(".codex/config.toml"),
     /^# mine\r\nmodel = "x" # why\r\n[\s\S]*\[mcp_servers\.leasehold\]\nurl = "http:\/\/127\.0\.0\.1:7117\/mcp"/,
@@ -157,7 +157,7 @@ test("another way to start it replaces the entries, and adds none", async () => 
   await put(repository, hooks);
   await install(repository, planInstall(repository, hooks, { ...wanted, program: () => "npx leasehold" }), {});
   const text = readFileSync(join(repository.root, hookFiles.claude), "utf8");
-  assert.equal(text.match(/guard hook claude PreToolUse/g)?.length, 1);
+  assert.equal(text.match(/guard hook claude PreToolUse/g)?.length, 2, "before a write, and before a read");
   assert.match(text, /npx leasehold guard hook claude PreToolUse/);
 });
 
