@@ -8,7 +8,7 @@
  * load a lot (of `node:http`, a whole web client; of `node:crypto`, web cryptography; of `node:fs`, its streams), which
  * is more than all that a hook does.
  */
-import { askHelper, startHelper } from "./helper/client.ts";
+import { askHelper, startHelper } from "./resident/client.ts";
 
 export interface HookResult {
   readonly code: number;
@@ -22,7 +22,7 @@ const inputMs = 3_000;
 
 /** Runs `guard hook …`, and ends the process. */
 export async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<never> {
-  if (args[0] === "helper") return await (await import("./helper/serve.ts")).serveHelper(environment);
+  if (args[0] === "helper") return await (await import("./resident/serve.ts")).serveHelper(environment);
   const { code, stdout, stderr } = await runHook(args, environment);
   if (stderr !== "") process.stderr.write(stderr);
   await new Promise<void>((resolve) => process.stdout.write(stdout, () => resolve()));

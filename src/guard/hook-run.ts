@@ -7,11 +7,11 @@ import { findRepository, NamingProblem } from "../names/repository.ts";
 import { TrustProblem } from "../trust/loopback.ts";
 import { answerText, type HookAnswer, pass } from "./answers.ts";
 import { connect } from "./control-plane.ts";
-import type { HelperCall } from "./helper/client.ts";
 import type { HookCall } from "./hook-call.ts";
 import type { HookResult } from "./hook-main.ts";
 import { rememberTool } from "./identity.ts";
 import { type GuardedTool, guardedTools, type Moment, moments, PayloadProblem, readPayload } from "./payload.ts";
+import type { HelperCall } from "./resident/client.ts";
 import { openSession, Refused } from "./session.ts";
 import { readSettings, SettingsProblem } from "./settings.ts";
 

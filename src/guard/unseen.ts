@@ -12,7 +12,7 @@ import { logUnseen } from "./violations.ts";
 
 const folder = "allowed";
 
-/** Null for a call that cannot be told from another, or that writes nothing. */
+/** Null for a call without an id, or one that writes nothing. */
 function noteOf({ payload, session }: HookCall): string | null {
   const action = actionOf(payload.toolName, payload.toolInput);
   if (payload.toolUseId === null || action === null || action.kind === "none" || action.kind === "read") return null;

@@ -5,7 +5,7 @@
  *   husky        lines in `.husky/pre-commit`, which it runs
  *   lefthook     a command in `lefthook-local.yml`
  *   pre-commit   `pre-commit.legacy`, which it runs before its own
- *   none         lines in the script that is there; a program that is no shell script is moved aside and called
+ *   none         lines in the script that is there; any other program is moved aside and called
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync } from "node:fs";

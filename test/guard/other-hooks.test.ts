@@ -1,8 +1,8 @@
 /** Other programs that write git's hooks: theirs work on with the guard, the guard outlasts them, and undo leaves no trace. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, globSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, globSync, lstatSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Ended, type Fixture, makeProject, type Project, payloadOf, run, serveGuards } from "./harness.ts";
@@ -50,12 +50,7 @@ const managers: readonly Manager[] = [
       "lefthook.yml": `pre-commit:\n  commands:\n    team:\n      run: ${JSON.stringify(refusing.trim())}\n`,
       "package.json": "{}\n",
     },
-    install: (project) =>
-      void execFileSync(lefthook, ["install", "--force"], {
-        cwd: project.root,
-        env: { ...project.env, PATH: `${join(modules, ".bin")}:${project.env["PATH"]}` },
-        stdio: "pipe",
-      }),
+    install: installLefthook,
   },
   {
     name: "pre-commit",
@@ -82,7 +77,35 @@ const managers: readonly Manager[] = [
     },
   },
 ];
-const lefthook = join(modules, `lefthook-${process.platform}-${process.arch}/bin/lefthook`);
+
+/** `npm run test:hooks` gives the real one. */
+const { LEASEHOLD_TEST_LEFTHOOK: lefthook = "" } = process.env;
+
+/** Without the real one, what it does here: its hook runs the commands of both files, and a hook of others is moved away. */
+function installLefthook(project: Project): void {
+  if (lefthook !== "") {
+    execFileSync(lefthook, ["install", "--force"], { cwd: project.root, env: project.env, stdio: "pipe" });
+    return;
+  }
+  const path = join(project.root, ".git/hooks/pre-commit");
+  if (existsSync(path) && !readFileSync(path, "utf8").includes("LEFTHOOK")) renameSync(path, `${path}.old`);
+  const run = `for (const file of ["lefthook.yml", "lefthook-local.yml"]) {
+    if (!existsSync(file)) continue;
+    for (const [, command] of readFileSync(file, "utf8").matchAll(/run: (".*")/g)) {
+      const { status } = spawnSync("sh", ["-c", JSON.parse(command)], { stdio: "inherit" });
+      if (status !== 0) process.exit(1);
+    }
+  }`;
+  project.write(
+    ".git/lefthook-stand-in.cjs",
+    `const { existsSync, readFileSync } = require("node:fs");\nconst { spawnSync } = require("node:child_process");\n${run}`,
+  );
+  project.write(
+    ".git/hooks/pre-commit",
+    `#!/bin/sh\n# LEFTHOOK\nexec "${process.execPath}" .git/lefthook-stand-in.cjs\n`,
+  );
+  chmodSync(path, 0o755);
+}
 
 /** All files of the repository with their modes, but for git's own records. */
 function picture({ root }: Project): Readonly<Record<string, string>> {
@@ -100,8 +123,8 @@ async function commit(project: Project, path: string): Promise<Ended> {
   project.write(path, `${Math.random()}\n`);
   project.git("add", path);
   const args = ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x"];
-  const env = { ...project.env, PATH: `${join(modules, ".bin")}:${project.env["PATH"]}` };
-  const ended = await run("git", args, project.root, env, "");
+  const programs = [...(lefthook === "" ? [] : [dirname(lefthook)]), project.env["PATH"] ?? ""].join(":");
+  const ended = await run("git", args, project.root, { ...project.env, PATH: programs }, "");
   project.git("reset", "-q");
   return ended;
 }
