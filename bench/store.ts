@@ -4,26 +4,20 @@
  *
  *   node bench/store.ts [--quick]
  */
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parentPort, Worker, workerData } from "node:worker_threads";
-import { createSqliteStore, flatten, type Position, positionAfter } from "../src/store/sqlite.ts";
-import { dataFiles } from "../src/store/sqlite-files.ts";
-import { openWriter } from "../src/store/sqlite-writer.ts";
+import { createSqliteStore } from "../src/store/sqlite.ts";
 import type { Batch, EndedLease, LiveRow } from "../src/store/store.ts";
 
 const quick = process.argv.includes("--quick");
 const commandsPerSize = quick ? 30_000 : 200_000;
 const liveLeases = 3_000;
 const agents = 256;
-const start: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
 
 async function main(): Promise<void> {
   await groupCommit();
   await loneCommit();
-  synchronous();
-  await crossing();
   await loading(quick ? 100_000 : 1_000_000);
 }
 
@@ -155,10 +149,8 @@ async function loneCommit(): Promise<void> {
     await store.open();
     const batches = lease(1);
     await store.commit(batches.next().value);
-    const log = `${dataFiles(folder).database}-wal`;
-    const sizeBefore = statSync(log).size;
-    for (let index = 0; index < 30; index += 1) await store.commit(batches.next().value);
-    const bytes = Math.round((statSync(log).size - sizeBefore) / 30);
+    // A block of the journal.
+    const bytes = 4_096;
     const commits: number[] = [];
     const appends: number[] = [];
     const file = openSync(join(folder, "append"), "w");
@@ -175,102 +167,13 @@ async function loneCommit(): Promise<void> {
     }
     closeSync(file);
     await store.close();
-    console.log(`\nOne lone command (${bytes} bytes to the log): p50 ms (p99)`);
+    console.log(`\nOne lone command (${bytes} bytes to the journal): p50 ms (p99)`);
     for (const [name, times] of [
       ["commit", commits],
       ["bare append and fdatasync", appends],
     ] as const) {
       console.log(`  ${name}: ${quantile(times, 0.5).toFixed(3)} (${quantile(times, 0.99).toFixed(3)})`);
     }
-  });
-}
-
-function synchronous(): void {
-  console.log("\nFor comparison, the same commits in the main thread: commands/s, µs of it per command");
-  for (const size of [1, 64, 256, 1024]) {
-    const folder = mkdtempSync(join(tmpdir(), "leasehold-bench-"));
-    const writer = openWriter(dataFiles(folder));
-    let position = start;
-    let time = 0;
-    const batches = lease(size);
-    const count = Math.ceil(size === 1 ? commandsPerSize / 100 : commandsPerSize / size);
-    for (let index = 0; index < count; index += 1) {
-      const batch = batches.next().value;
-      const began = performance.now();
-      const { lastEnded } = position;
-      position = positionAfter(position, batch);
-      void writer.commit(flatten(batch, lastEnded, position));
-      if (index > 0) time += performance.now() - began;
-    }
-    void writer.close();
-    rmSync(folder, { recursive: true });
-    const commands = (count - 1) * size;
-    console.log(
-      `${String(size).padStart(5)} ${Math.round((commands / time) * 1000)
-        .toLocaleString("en")
-        .padStart(9)} ${((time / commands) * 1000).toFixed(2).padStart(8)}`,
-    );
-  }
-}
-
-type Packed = { readonly value: unknown; readonly transfer: ArrayBuffer[] };
-const ways: Readonly<Record<string, (batch: Batch) => Packed>> = {
-  "objects as they are": (batch) => ({ value: batch, transfer: [] }),
-  "flat lists (chosen)": (batch) => ({ value: flatten(batch, 0, start), transfer: [] }),
-  "one text and lengths": (batch) => {
-    const { puts, ended, ...rest } = flatten(batch, 0, start);
-    let text = "";
-    const lengths: number[] = [];
-    for (const value of [...puts, ...ended]) {
-      if (typeof value === "string") text += value;
-      lengths.push(typeof value === "string" ? value.length : Number(value));
-    }
-    return { value: { text, lengths, rest }, transfer: [] };
-  },
-  "one buffer, transferred": (batch) => {
-    const { puts, ended, ...rest } = flatten(batch, 0, start);
-    const values = [...puts, ...ended];
-    const buffer = Buffer.from(new ArrayBuffer(values.reduce<number>((sum, v) => sum + 3 * String(v).length, 0)));
-    let end = 0;
-    const lengths = values.map((value) => {
-      if (typeof value !== "string") return Number(value);
-      const length = buffer.write(value, end);
-      end += length;
-      return length;
-    });
-    return { value: { buffer: buffer.buffer, lengths, rest }, transfer: [buffer.buffer] };
-  },
-};
-
-/** Four ways to send a batch to the thread: the time of the main thread, and of the receiver until it has the batch. */
-async function crossing(): Promise<void> {
-  console.log("\nCrossing into the thread, 256 commands a batch: main thread µs/command, receiver µs/command");
-  const worker = new Worker(new URL(import.meta.url), { workerData: "receiver", execArgv: [] });
-  const batches = lease(256);
-  batches.next();
-  for (const [name, pack] of Object.entries(ways)) {
-    let [main, receiver] = [0, 0];
-    for (let index = 0; index < 300; index += 1) {
-      const batch = batches.next().value;
-      const answered = new Promise<number>((resolve) => worker.once("message", resolve));
-      const began = performance.now();
-      const { value, transfer } = pack(batch);
-      worker.postMessage(value, transfer);
-      const spent = performance.now() - began;
-      const received = await answered;
-      if (index >= 100) [main, receiver] = [main + spent, receiver + received];
-    }
-    console.log(`  ${name.padEnd(24)} ${((main / 200 / 256) * 1000).toFixed(2)} ${(receiver / 200 / 256).toFixed(2)}`);
-  }
-  await worker.terminate();
-}
-
-function receive(): void {
-  let used = process.threadCpuUsage();
-  parentPort?.on("message", () => {
-    const { user, system } = process.threadCpuUsage(used);
-    used = process.threadCpuUsage();
-    parentPort?.postMessage(user + system);
   });
 }
 
@@ -327,5 +230,4 @@ function quantile(values: readonly number[], share: number): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
 }
 
-if (workerData === "receiver") receive();
-else await main();
+await main();

@@ -6,9 +6,11 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { StoreFault } from "./faults.ts";
+import { lastCommitIn } from "./journal-files.ts";
 import { checkedVersion } from "./migrations.ts";
 import { headRow, numberOf, type Row, receiptRow, textOf } from "./rows.ts";
-import { dataFiles } from "./sqlite-files.ts";
+import { type DataFiles, dataFiles } from "./sqlite-files.ts";
+import { openWriter } from "./sqlite-writer.ts";
 import type { SignedHead, StoredReceipt } from "./store.ts";
 
 export interface LedgerFile {
@@ -30,9 +32,11 @@ const beforeAllKeys = -(2n ** 63n);
 const ledgerVersion = 2;
 
 export function openLedgerFile(folder: string): LedgerFile {
-  const { database, restoring } = dataFiles(folder);
+  const files = dataFiles(folder);
+  const { database, restoring } = files;
   if (!existsSync(database)) throw new StoreFault(`there is no data in ${folder}`);
   if (existsSync(restoring)) throw new StoreFault(`a restore into ${folder} was interrupted: run it again first`);
+  untilFolded(files);
   const db = new DatabaseSync(database, { readOnly: true, timeout: 5_000 });
   try {
     if (checkedVersion(db) < ledgerVersion) throw new StoreFault(`${folder} has no ledger yet: start the server once`);
@@ -51,6 +55,40 @@ export function openLedgerFile(folder: string): LedgerFile {
     };
   } catch (error) {
     db.close();
+    throw error;
+  }
+}
+
+/**
+ * What is in the journal at the beginning is to be seen too. A server folds it within moments; where one was killed,
+ * it is done here as its next start would.
+ */
+function untilFolded(files: DataFiles): void {
+  const last = lastCommitIn(files);
+  if (last === 0) return;
+  for (const began = performance.now(); last > foldedIn(files) && performance.now() - began < foldMsMax; ) {
+    if (foldLeftBehind(files)) return;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, foldPollMs);
+  }
+}
+
+const foldMsMax = 5_000;
+const foldPollMs = 20;
+
+function foldedIn({ database }: DataFiles): number {
+  using db = new DatabaseSync(database, { readOnly: true, timeout: 5_000 });
+  return numberOf(db.prepare("SELECT folded FROM meta").get(), "folded");
+}
+
+/** False: a server works on it. */
+function foldLeftBehind(files: DataFiles): boolean {
+  try {
+    const writer = openWriter(files);
+    void writer.dropJournal();
+    void writer.close();
+    return true;
+  } catch (error) {
+    if (error instanceof StoreFault && error.code === "store_locked") return false;
     throw error;
   }
 }

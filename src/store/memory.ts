@@ -4,9 +4,9 @@
  */
 import { takeOld } from "./fair-share.ts";
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
+import { type Position, positionAfter } from "./flat-batch.ts";
 import { toColumns } from "./list-columns.ts";
 import { collectEvents } from "./packed-events.ts";
-import { type Position, positionAfter } from "./sqlite.ts";
 import {
   type AuditRow,
   type Batch,

@@ -224,6 +224,11 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX audit_by_sequence ON audit (tenant, sequence);
   ${neverChanged("audit")}
   `,
+  `
+  -- The number of the last commit that is in these tables; later ones are in the journal. A version that does not know
+  -- the journal must not open them.
+  ALTER TABLE meta ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */

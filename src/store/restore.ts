@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreFault } from "./faults.ts";
+import { removeJournals } from "./journal-files.ts";
 import { checkedVersion } from "./migrations.ts";
 import { numberOf, textOf } from "./rows.ts";
 import { makePlain } from "./sqlite-backup.ts";
@@ -37,8 +38,9 @@ export function restore(backupFile: string, folder: string, options: RestoreOpti
   const restored = markedCopy(backupFile, copy, isThere ? restoresOf(files) : 0, options.at);
   renameSync(copy, files.restoring);
   syncPath(folder);
-  // From here on no server opens the folder. A log left beside a new database would be applied to it.
+  // From here on no server opens the folder. A log or journal left beside a new database would be applied to it.
   for (const file of withSidecars(files.database)) rmSync(file, { force: true });
+  removeJournals(files);
   syncPath(folder);
   renameSync(files.restoring, files.database);
   syncPath(folder);

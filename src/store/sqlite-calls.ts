@@ -1,7 +1,8 @@
 /** The messages between the main thread and SQLite's threads: plain data, flat where there is much of it. */
 import type { FaultReport } from "./faults.ts";
+import type { Extent } from "./journal.ts";
+import type { JournalPair } from "./journal-files.ts";
 import type { PackedColumns } from "./list-columns.ts";
-import type { FlatBatch } from "./sqlite.ts";
 import type { History, Loading, Opened, Pruned, PruneLimits, Store } from "./store.ts";
 
 /** Queries that are the store's own methods: what is sent are their arguments. */
@@ -9,11 +10,18 @@ export type QueryName = keyof History;
 
 /** Every call by its name: what is sent, and what comes back. */
 interface Calls extends Pick<Store, QueryName | "ledgerHeads"> {
-  open(): Omit<Opened, "passedMs" | "lease"> & { readonly lastEnded: number };
+  open(): Omit<Opened, "passedMs" | "lease"> & {
+    readonly lastEnded: number;
+    readonly folded: number;
+    readonly journal: JournalPair;
+  };
   load(after: number, except: string): RowColumns;
   /** The next rows of one kind after a key. */
   loadLists(after: number, lists: Loading["lists"]): PackedColumns;
-  commit(batch: FlatBatch): void;
+  /** Moves commits from these parts of the journal into the tables. */
+  fold(extents: readonly Extent[]): void;
+  /** All of it is folded, and nothing follows. */
+  dropJournal(): void;
   /** Where history is to be cut off because of its number or its bytes. */
   findCuts(limits: PruneLimits): HistoryCuts;
   /** One slice; there may be more to delete. */

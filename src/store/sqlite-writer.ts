@@ -1,12 +1,14 @@
 /** The only connection that writes. It has its own thread, so that an fsync never blocks the engine's loop. */
 import { existsSync } from "node:fs";
-import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { StoreFault, staleEpoch } from "./faults.ts";
+import { type JournalPair, makeJournals, readJournals, removeJournals, sealJournals } from "./journal-files.ts";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import { auditRow, endedLeaseRow, endedRequestRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
+import { numberOf } from "./rows.ts";
 import type { Handlers, Reply, RowColumns, TenantCut } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, makeFolder, syncPath, whyNoRoom } from "./sqlite-files.ts";
+import { type Fold, prepareFold, preparePayloadRemoval, readExtents } from "./sqlite-fold.ts";
 import { ledgerHeads } from "./sqlite-ledger.ts";
 import { prepareCompaction } from "./sqlite-retention.ts";
 
@@ -29,7 +31,8 @@ type WriterCalls =
   | "load"
   | "loadLists"
   | "ledgerHeads"
-  | "commit"
+  | "fold"
+  | "dropJournal"
   | "prune"
   | "storeBlock"
   | "giveBack"
@@ -52,14 +55,17 @@ export function openWriter(files: DataFiles): Handlers<WriterCalls> {
     }
     const opened = openDatabase(files);
     db = opened;
-    const meta = raiseEpoch(opened);
+    const epoch = numberOf(opened.prepare("UPDATE meta SET epoch = epoch + 1 RETURNING epoch").get(), "epoch");
+    const fold = prepareFold(opened, epoch);
+    const journal = renewJournals(opened, files, fold);
     return {
-      open: () => meta,
+      open: () => ({ ...openedOf(opened), journal }),
       ...prepareLoad(opened),
       ledgerHeads: () => ledgerHeads(opened),
-      commit: prepareCommit(opened, meta.epoch),
-      prune: preparePrune(opened, meta.epoch),
-      ...prepareCompaction(opened, meta.epoch),
+      fold: (extents) => fold(readExtents(journal, extents)),
+      dropJournal: () => removeJournals(files),
+      prune: preparePrune(opened, epoch),
+      ...prepareCompaction(opened, epoch),
       close,
     };
   } catch (error) {
@@ -117,71 +123,26 @@ function settleLog(db: DatabaseSync): void {
   }
 }
 
-function raiseEpoch(db: DatabaseSync): Reply<"open"> {
-  const row = db.prepare("UPDATE meta SET epoch = epoch + 1 RETURNING *").get();
+/** Folds what the writers before have left, and begins a journal of our own. They cannot acknowledge more (see Journal). */
+function renewJournals(db: DatabaseSync, files: DataFiles, fold: Fold): JournalPair {
+  sealJournals(files);
+  fold(readJournals(files, numberOf(db.prepare("SELECT folded FROM meta").get(), "folded")));
+  removeJournals(files);
+  return makeJournals(files);
+}
+
+function openedOf(db: DatabaseSync): Omit<Reply<"open">, "journal"> {
+  const row = db.prepare("SELECT * FROM meta").get();
   return {
     epoch: numberOf(row, "epoch"),
     now: numberOf(row, "now"),
     lastSeq: numberOf(row, "last_seq"),
     lastN: numberOf(row, "last_n"),
     lastEnded: numberOf(row, "last_ended"),
+    folded: numberOf(row, "folded"),
     liveCount: numberOf(db.prepare("SELECT count(*) AS live_count FROM live").get(), "live_count"),
     restores: numberOf(row, "restores"),
     restoredAt: numberOf(row, "restored_at"),
-  };
-}
-
-function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["commit"] {
-  const begin = db.prepare("BEGIN IMMEDIATE");
-  const commit = db.prepare("COMMIT");
-  const move = db.prepare("UPDATE meta SET now = ?, last_seq = ?, last_n = ?, last_ended = ? WHERE epoch = ?");
-  const putSql = (rows: string): string =>
-    `INSERT INTO live VALUES ${rows} ON CONFLICT (n) DO UPDATE SET kind = excluded.kind, body = excluded.body`;
-  const put = bulk(db, 3, putSql);
-  const remove = bulk(db, 1, (rows) => `DELETE FROM live WHERE n IN (${rows})`);
-  const putPayloads = bulk(
-    db,
-    2,
-    (rows) => `INSERT INTO payloads VALUES ${rows} ON CONFLICT (n) DO UPDATE SET body = excluded.body`,
-  );
-  const removePayloads = preparePayloadRemoval(db);
-  const addEvents = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?)");
-  const addEnded = bulkInsert(db, "ended", ["key", "at", ...endedLeaseRow.columns]);
-  const addTasks = bulkInsert(db, "ended_tasks", ["at", ...endedTaskRow.columns]);
-  const addRequests = bulkInsert(db, "ended_requests", ["at", ...endedRequestRow.columns]);
-  const addReceipts = bulkInsert(db, "receipts", receiptRow.columns);
-  const addHeads = bulkInsert(db, "heads", headRow.columns);
-  const addAudits = bulkInsert(db, "audit", auditRow.columns);
-
-  return ({
-    position,
-    puts,
-    removes,
-    payloads,
-    payloadRemoves,
-    events,
-    ended,
-    endedTasks,
-    endedRequests,
-    receipts,
-    heads,
-    audits,
-  }) => {
-    begin.run();
-    const { now, lastSeq, lastN, lastEnded } = position;
-    if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) throw staleEpoch(epoch);
-    put(puts);
-    remove(removes);
-    putPayloads(payloads);
-    removePayloads(payloadRemoves);
-    if (events !== null) addEvents.run(events.firstSeq, events.count, now, events.body);
-    addEnded(ended);
-    addTasks(endedTasks);
-    addRequests(endedRequests);
-    addReceipts(receipts);
-    addHeads(heads);
-    addAudits(audits);
-    commit.run();
   };
 }
 
@@ -281,36 +242,4 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
       requests === requestsPerSlice;
     return { events, ended, endedTasks, more };
   };
-}
-
-function preparePayloadRemoval(db: DatabaseSync): (keys: readonly number[]) => void {
-  return bulk(db, 1, (rows) => `DELETE FROM payloads WHERE n IN (${rows})`);
-}
-
-/** Measured on a busy machine: 16 rows a call save about a third of the thread's time; 64 save no more. */
-const rowsPerCall = 16;
-
-/**
- * A statement for many rows, from one flat list of their values. `sql` gets the placeholders of the rows, with
- * brackets; `width` values make a row.
- */
-function bulk(
-  db: DatabaseSync,
-  width: number,
-  sql: (values: string) => string,
-): (values: readonly SQLInputValue[]) => void {
-  const row = `(${Array(width).fill("?").join(",")})`;
-  const one = db.prepare(sql(row));
-  const many = db.prepare(sql(Array(rowsPerCall).fill(row).join(",")));
-  const step = rowsPerCall * width;
-  return (values) => {
-    let start = 0;
-    for (; start + step <= values.length; start += step) many.run(...values.slice(start, start + step));
-    for (; start < values.length; start += width) one.run(...values.slice(start, start + width));
-  };
-}
-
-/** A failure rolls back in any case; saying so in the statement spares SQLite a journal for it. */
-function bulkInsert(db: DatabaseSync, table: string, columns: readonly string[]) {
-  return bulk(db, columns.length, (rows) => `INSERT OR ROLLBACK INTO ${table} (${columns.join()}) VALUES ${rows}`);
 }

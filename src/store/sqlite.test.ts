@@ -166,6 +166,7 @@ describe("sqlite: the file", () => {
     await store.commit(
       batch({ now: 1, puts: [{ n: 1, kind: "lease", body: JSON.stringify(lease) }, row(2, "agent")] }),
     );
+    await inTables(store);
     const db = new DatabaseSync(dataFiles(folder).database, { readOnly: true });
     const [found, ...others] = db
       .prepare("SELECT id, agent_id, holder, units, state, fence, expires_at FROM leases")
@@ -223,6 +224,7 @@ describe("sqlite: the file", () => {
     const store = createSqliteStore(folder);
     await store.open();
     await store.commit(batch({ now: 1, receipts: [receipt(1), receipt(2)], heads: [signedHead(2)] }));
+    await inTables(store);
     const db = new DatabaseSync(dataFiles(folder).database);
     const found = db.prepare("SELECT sequence, task_id, phase, status, stored_at FROM ledger").all();
     assert.deepEqual(
@@ -323,6 +325,11 @@ describe("sqlite: the file", () => {
     await assert.rejects(store.open(), (error: unknown) => error instanceof StoreFault && /data/.test(error.message));
   });
 });
+
+/** Commits reach the tables a moment after they are durable; every query waits for that. */
+async function inTables(store: Store): Promise<void> {
+  await store.earliestSeq();
+}
 
 function change(folder: string, sql: string): void {
   const db = new DatabaseSync(dataFiles(folder).database);

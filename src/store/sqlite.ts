@@ -1,10 +1,13 @@
 /**
- * The store on SQLite: one thread that writes, one that answers about history. This is their near end; it keeps the
- * order, numbers the ended leases, and refuses everything once the writer has failed.
+ * The store on SQLite. A commit is durable with its block in the journal, which is written here; a thread folds the
+ * journal into the tables, and another answers about history. This is their near end: it keeps the order, numbers the
+ * ended leases, and refuses everything once the journal or the writer has failed.
  */
 import { dirname, resolve } from "node:path";
-import type { SQLInputValue } from "node:sqlite";
 import { StoreFault, storeClosed } from "./faults.ts";
+import { flatten, type Position, positionAfter } from "./flat-batch.ts";
+import { Journal } from "./journal.ts";
+import { BlockEncoder } from "./journal-block.ts";
 import { unpack } from "./list-columns.ts";
 import type { CallName, QueryName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
@@ -13,9 +16,7 @@ import {
   type Leader,
   type LedgerHead,
   type Loading,
-  type Millis,
   type Opened,
-  type PackedEvents,
   type Pruned,
   type PruneLimits,
   type Store,
@@ -33,7 +34,12 @@ class SqliteStore implements Store {
   #reader: SqliteThread | null = null;
   #compacting: Promise<void> | null = null;
   #epoch = 0;
+  #journal: Journal | null = null;
+  #encoder = new BlockEncoder(Buffer.alloc(0));
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
+  /** Of the last commit. */
+  #number = 0;
+  #closing: Promise<void> | null = null;
   /** Why it refuses: not yet opened, closed, or failed. */
   #refusal: StoreFault | null = storeClosed();
 
@@ -46,9 +52,12 @@ class SqliteStore implements Store {
     await this.#stopThreads();
     this.#writer = new SqliteThread({ role: "writer", folder: this.#folder });
     try {
-      const { lastEnded, ...opened } = await this.#writer.call("open");
+      const { lastEnded, folded, journal, ...opened } = await this.#writer.call("open");
       this.#epoch = opened.epoch;
       this.#position = { now: opened.now, lastSeq: opened.lastSeq, lastN: opened.lastN, lastEnded };
+      this.#number = folded;
+      this.#encoder = new BlockEncoder(Buffer.from(journal.mark, "hex"));
+      this.#journal = new Journal(journal, opened.epoch, (extents) => this.#write("fold", extents));
       this.#refusal = null;
       return { ...opened, passedMs: null, lease: null };
     } catch (error) {
@@ -72,6 +81,7 @@ class SqliteStore implements Store {
   }
 
   async load({ onRows, lists, onLists }: Loading): Promise<void> {
+    await this.#folded();
     await this.#loadAll(
       (after) => this.#write("load", after, lists.kind),
       ({ n, kind, body }) =>
@@ -100,16 +110,35 @@ class SqliteStore implements Store {
   }
 
   /** By the writer, which is open already: a thread for one query would make every start slower. */
-  ledgerHeads(): Promise<readonly LedgerHead[]> {
-    return this.#write("ledgerHeads");
+  async ledgerHeads(): Promise<readonly LedgerHead[]> {
+    await this.#folded();
+    return await this.#write("ledgerHeads");
   }
 
-  /** Nothing is awaited here: an async function keeps its arguments in memory, here a whole batch (decision 0013). */
-  async commit(batch: Batch): Promise<void> {
-    if (this.#refusal !== null) throw this.#refusal;
+  /** Not an async function: that would keep the batch in memory until it is durable (decision 0013). */
+  commit(batch: Batch): Promise<void> {
+    const journal = this.#journal;
+    if (this.#refusal !== null || journal === null || this.#closing !== null) {
+      return Promise.reject(this.#refusal ?? storeClosed());
+    }
+    try {
+      return journal.append(this.#encoding(batch)).catch(this.#fail);
+    } catch (bug) {
+      return Promise.reject(bug);
+    }
+  }
+
+  /** Takes the commit's place in the order; encodes when its turn has come. */
+  #encoding(batch: Batch): () => Buffer {
     const { lastEnded } = this.#position;
-    this.#position = positionAfter(this.#position, batch);
-    return this.#write("commit", flatten(batch, lastEnded, this.#position));
+    const position = positionAfter(this.#position, batch);
+    const number = this.#number + 1;
+    this.#position = position;
+    this.#number = number;
+    return () => {
+      if (this.#refusal !== null) throw this.#refusal;
+      return this.#encoder.encode(number, flatten(batch, lastEnded, position));
+    };
   }
 
   async prune(limits: PruneLimits): Promise<Pruned> {
@@ -156,6 +185,7 @@ class SqliteStore implements Store {
     if (this.#refusal !== null) throw this.#refusal;
     const target = resolve(toFile);
     if (dirname(target) === this.#folder) throw new StoreFault("a backup must not be written into the data folder");
+    await this.#folded();
     const copier = new SqliteThread({ role: "copier", folder: this.#folder });
     try {
       await copier.call("backup", target);
@@ -164,15 +194,25 @@ class SqliteStore implements Store {
     }
   }
 
-  async close(): Promise<void> {
-    const wasOpen = this.#refusal === null;
-    this.#refusal = storeClosed();
+  close(): Promise<void> {
+    this.#closing ??= this.#close().finally(() => {
+      this.#closing = null;
+    });
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     try {
-      if (!wasOpen) return;
+      if (this.#refusal !== null) return;
+      await this.#journal?.settled();
+      await this.#journal?.folded();
+      this.#refusal = storeClosed();
+      await this.#writer?.call("dropJournal");
       // The writer last: only the last connection copies the log into the database.
       await this.#reader?.call("close").catch(() => undefined);
       await this.#writer?.call("close");
     } finally {
+      this.#refusal = storeClosed();
       await this.#stopThreads();
     }
   }
@@ -215,6 +255,7 @@ class SqliteStore implements Store {
 
   /** A failed query changed nothing, so the store stays usable. */
   async #read<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
+    await this.#folded();
     if (this.#refusal !== null) throw this.#refusal;
     if (this.#reader === null || this.#reader.isOver) {
       this.#reader = new SqliteThread({ role: "reader", folder: this.#folder });
@@ -222,7 +263,16 @@ class SqliteStore implements Store {
     return await this.#reader.call(name, ...send);
   }
 
+  /** Everything committed before is in the tables, where queries look. */
+  async #folded(): Promise<void> {
+    if (this.#refusal !== null) throw this.#refusal;
+    await this.#journal?.folded();
+  }
+
   async #stopThreads(): Promise<void> {
+    const journal = this.#journal;
+    this.#journal = null;
+    await journal?.close();
     const threads = [this.#reader, this.#writer];
     [this.#reader, this.#writer] = [null, null];
     await Promise.all(threads.map((thread) => thread?.stop()));
@@ -235,112 +285,4 @@ const tenantsPerSlice = 50;
 /** Compaction takes a fifth of the threads' time at most, so that commits hardly notice it. */
 function rest(began: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 4 * (performance.now() - began)));
-}
-
-/**
- * A batch as flat lists for prepared statements. Measured: by structured clone, flat lists take half the main thread's
- * time of lists of objects, about that of one packed text, and half that of one packed buffer.
- */
-import assert from "node:assert/strict";
-
-export interface FlatBatch {
-  readonly position: Position;
-  /** n, kind, body. */
-  readonly puts: readonly SQLInputValue[];
-  readonly removes: readonly number[];
-  /** n, body. */
-  readonly payloads: readonly SQLInputValue[];
-  readonly payloadRemoves: readonly number[];
-  readonly events: PackedEvents | null;
-  /** key, at, then the columns of rows.ts, as in those below. */
-  readonly ended: readonly SQLInputValue[];
-  /** at first. */
-  readonly endedTasks: readonly SQLInputValue[];
-  readonly endedRequests: readonly SQLInputValue[];
-  readonly receipts: readonly SQLInputValue[];
-  readonly heads: readonly SQLInputValue[];
-  readonly audits: readonly SQLInputValue[];
-}
-
-/** `lastEnded` is the key of the last ended lease before the batch, `position` the one after it. */
-export function flatten(batch: Batch, lastEnded: number, position: Position): FlatBatch {
-  const { now, removes, payloadRemoves, events } = batch;
-  const puts: SQLInputValue[] = [];
-  for (const { n, kind, body } of batch.puts) puts.push(n, kind, body);
-  const payloads: SQLInputValue[] = [];
-  for (const { n, body } of batch.payloads) payloads.push(n, body);
-  const ended: SQLInputValue[] = [];
-  let key = lastEnded;
-  for (const { tenant, id, agentId, resource, predicate, writes, endedAt, body } of batch.ended) {
-    key += 1;
-    ended.push(key, now, tenant, id, agentId, resource, predicate, writes ? 1 : 0, endedAt, body);
-  }
-  // Without keys: SQLite assigns the next, since only the oldest are ever deleted.
-  const endedTasks: SQLInputValue[] = [];
-  for (const { tenant, id, taskType, status, endedAt, idempotencyKey, payload, body } of batch.endedTasks) {
-    endedTasks.push(now, tenant, id, taskType, status, endedAt, idempotencyKey, payload, body);
-  }
-  const endedRequests: SQLInputValue[] = [];
-  for (const { tenant, agentId, key, fingerprint, leaseId, endedAs, endReason } of batch.endedRequests) {
-    endedRequests.push(now, tenant, agentId, key, fingerprint, leaseId, endedAs, endReason);
-  }
-  const receipts: SQLInputValue[] = [];
-  for (const receipt of batch.receipts) {
-    const { tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body } = receipt;
-    receipts.push(tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body);
-  }
-  const heads: SQLInputValue[] = [];
-  for (const { tenant, sequence, hash, at, keyId, signature } of batch.heads) {
-    heads.push(tenant, sequence, hash, at, keyId, signature);
-  }
-  const audits: SQLInputValue[] = [];
-  for (const { tenant, sequence, at, actor, action, hash, body } of batch.audits) {
-    audits.push(tenant, sequence, at, actor, action, hash, body);
-  }
-  return {
-    position,
-    puts,
-    removes,
-    payloads,
-    payloadRemoves,
-    events,
-    ended,
-    endedTasks,
-    endedRequests,
-    receipts,
-    heads,
-    audits,
-  };
-}
-
-/** The position of a store. Every commit moves it forward, and none may move it back. */
-export interface Position {
-  readonly now: Millis;
-  readonly lastSeq: number;
-  readonly lastN: number;
-  /** The key of the last ended lease; they are numbered by the store, in the order of their commits. */
-  readonly lastEnded: number;
-}
-
-/** The position after a batch. A batch that does not follow is a bug in the engine; retrying cannot help. */
-export function positionAfter(position: Position, batch: Batch): Position {
-  const { now, events } = batch;
-  if (!(Number.isSafeInteger(now) && now >= position.now)) assert.fail(`time ${now} is before ${position.now} (L7)`);
-  let { lastN, lastSeq } = position;
-  for (const { n } of batch.puts) {
-    if (!(Number.isSafeInteger(n) && n > 0)) assert.fail(`${n} cannot be the key of a row`);
-    if (n > lastN) lastN = n;
-  }
-  for (const { n } of batch.payloads) if (n > lastN) lastN = n;
-  if (events !== null) {
-    const { firstSeq, count } = events;
-    if (!(firstSeq > lastSeq && count > 0)) assert.fail(`${count} events from ${firstSeq} do not follow ${lastSeq}`);
-    lastSeq = firstSeq + count - 1;
-  }
-  if (batch.lastSeq !== undefined) {
-    if (!(Number.isSafeInteger(batch.lastSeq) && batch.lastSeq >= lastSeq))
-      assert.fail(`event ${batch.lastSeq} is before ${lastSeq}`);
-    lastSeq = batch.lastSeq;
-  }
-  return { now, lastSeq, lastN, lastEnded: position.lastEnded + batch.ended.length };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describeStore } from "./contract.ts";
+import { sealJournals } from "./journal-files.ts";
 import { createMemoryDisk, createMemoryStore } from "./memory.ts";
 import { createSqliteStore } from "./sqlite.ts";
 import { dataFiles } from "./sqlite-files.ts";
@@ -26,6 +27,7 @@ describeStore("sqlite", async () => {
       const db = new DatabaseSync(dataFiles(folder).database);
       db.exec("UPDATE meta SET epoch = epoch + 1");
       db.close();
+      sealJournals(dataFiles(folder));
     },
     dispose: () => rm(folder, { recursive: true }),
   };

@@ -85,6 +85,8 @@ describe("R6: ledger verify", () => {
     assert.match(text, /20 receipts, 2 signed heads, signed by [0-9a-f]{16}/);
     const engine = await openEngine(folder);
     await work(engine, 3);
+    // A check waits for the journal; here it would block the server, which is in the same process.
+    await engine.store.earliestSeq();
     const running = verify(folder);
     assert.match(running.text, /is whole: 26 receipts/);
     assert.match(verify(folder, { tenant: "second" }).text, /is whole: 10 receipts, 1 signed heads/);
@@ -208,6 +210,7 @@ describe("R6: ledger export", () => {
     const out = join(scratch, "all.jsonl");
     const engine = await openEngine(folder);
     await work(engine, 1);
+    await engine.store.earliestSeq();
     await exportLedger({ data: folder, tenant: null, out });
     await engine.close();
     assert.match(verify(folder, { file: out }).text, /is whole: 22 receipts, 2 signed heads/);

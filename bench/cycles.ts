@@ -1,0 +1,71 @@
+/**
+ * What one lock cycle (acquire and release) costs the server: one stream connection with 1, 16, 64 and 256 callers, by
+ * cycles a second and by processor time of each of the server's threads, which depends less on how busy the machine is.
+ *
+ *   npm run bench:cycles [-- --seconds 3] [-- --callers 1,16,64,256] [-- --frames own,turn]
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { format, removeFolder, runLoad, startLeasehold } from "./children.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "3" },
+    callers: { type: "string", default: "1,16,64,256" },
+    frames: { type: "string", default: "own,turn" },
+  },
+});
+
+const server = await startLeasehold();
+const threads = `/proc/${server.child.pid}/task`;
+try {
+  for (const frames of values.frames.split(",")) {
+    for (const callers of values.callers.split(",")) {
+      const before = threadTimes();
+      const { rate, cpuUs } = await runLoad<{ rate: number; cpuUs: number }>(
+        "load-cycles.ts",
+        server.port,
+        callers,
+        values.seconds,
+        frames,
+      );
+      // The load also runs for a second before it counts.
+      const cycles = rate * (Number(values.seconds) + 1);
+      const spent = [...threadTimes()].map(([id, time]) => [id, time - (before.get(id) ?? 0)] as const);
+      const parts = new Map<string, number>();
+      for (const [id, us] of spent) {
+        const name = nameOf(id);
+        parts.set(name, (parts.get(name) ?? 0) + us / cycles);
+      }
+      const text = [...parts].filter(([, us]) => us >= 0.5).map(([name, us]) => `${name} ${us.toFixed(1)}`);
+      console.log(
+        `frames ${frames}, ${callers.padStart(3)} callers: ${format(rate).padStart(6)} cycles/s · µs a cycle: load ${cpuUs.toFixed(1)}, ${text.join(", ")}`,
+      );
+    }
+  }
+} finally {
+  await server.stop();
+  removeFolder(server.dataFolder);
+}
+
+/** Processor time of each thread, in µs. */
+function threadTimes(): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const id of readdirSync(threads)) {
+    try {
+      times.set(id, Number(readFileSync(`${threads}/${id}/schedstat`, "utf8").split(" ")[0]) / 1_000);
+    } catch {
+      // It has ended.
+    }
+  }
+  return times;
+}
+
+function nameOf(id: string): string {
+  if (id === String(server.child.pid)) return "main";
+  try {
+    return readFileSync(`${threads}/${id}/comm`, "utf8").trim();
+  } catch {
+    return "ended";
+  }
+}
