@@ -4,9 +4,10 @@
  *
  * All parts see the data as it was before, so no row may be in two of them: a row that is put and removed is only removed.
  */
+
+import type { Position } from "./flat-batch.ts";
 import { storable } from "./postgres-connection.ts";
 import { endedLeaseRow, endedRequestRow, endedTaskRow, headRow, receiptRow } from "./rows.ts";
-import type { Position } from "./sqlite.ts";
 import type { Batch } from "./store.ts";
 
 /** The place of a shard after a commit; each has the next number. */

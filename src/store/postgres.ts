@@ -10,6 +10,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
+import { positionAfter } from "./flat-batch.ts";
 import { toColumns } from "./list-columns.ts";
 import { type CommitStatement, commitStatement, type NumberedPosition, timelineSql } from "./postgres-commit.ts";
 import { Database, destroy, type PgRow, type PostgresAddress } from "./postgres-connection.ts";
@@ -26,7 +27,6 @@ import {
 } from "./postgres-leading.ts";
 import { prunePostgres } from "./postgres-prune.ts";
 import { migratePostgres } from "./postgres-schema.ts";
-import { positionAfter } from "./sqlite.ts";
 import type {
   Batch,
   Leader,
