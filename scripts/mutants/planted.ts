@@ -7,7 +7,6 @@ import { byteMutants } from "./planted-bytes.ts";
 import { cellMutants } from "./planted-cells.ts";
 import { foreignMutants } from "./planted-foreign.ts";
 import { historyMutants } from "./planted-history.ts";
-import { journalMutants } from "./planted-journal.ts";
 import { longStepMutants } from "./planted-long-steps.ts";
 import { observingMutants } from "./planted-observing.ts";
 import { ownershipMutants } from "./planted-ownership.ts";
@@ -34,7 +33,6 @@ export const mutants: readonly Mutant[] = [
   ...policyMutants,
   ...cellMutants,
   ...historyMutants,
-  ...journalMutants,
   ...observingMutants,
   ...longStepMutants,
   ...ownershipMutants,

@@ -47,7 +47,7 @@ export function makeJournals({ folder }: DataFiles): JournalPair {
   return { paths, mark };
 }
 
-/** All journals of a folder, whoever made them. */
+/** All journals of a folder, also those of earlier openers. */
 function findJournals({ folder }: DataFiles): readonly FoundJournal[] {
   return readdirSync(folder).flatMap((name) => {
     const mark = journalName.exec(name)?.[1];
