@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { limits } from "../contract/limits.ts";
 import { predicates as allPredicates, type Predicate, readsOnly } from "../contract/predicates.ts";
 import { createWorld, found, type World } from "../testing/test-world.ts";
 
@@ -206,6 +207,24 @@ test("C5: thousands of leases elsewhere and below do not show in a verdict that 
   const ids = died.blockers.map(({ leaseId }) => leaseId);
   assert.equal(new Set(ids).size, 16);
 });
+
+for (const patterns of [
+  ["/d/3/**", "/d/**"],
+  ["/d/**", "/d/3/**"],
+  ["/d/3/**", "/d/4/**", "/**"],
+] as const) {
+  test(`C5, W11: an obstacle below several patterns counts once, and the requester's own do not (${patterns})`, () => {
+    const world = createWorld("holder", "young");
+    const count = 8 * limits.obstaclesExaminedMax;
+    for (let n = 0; n < count; n++) world.grant("holder", `CONSUMES FILE:/d/${n % 20}/f${n}`);
+    for (let n = 0; n < 60; n++) world.grant("young", `CONSUMES FILE:/d/${n % 20}/own${n}`);
+    const died = world.dies(
+      "young",
+      patterns.map((pattern) => `MUTATES FILE:${pattern}`),
+    );
+    assert.equal(died.blockersTotal, count);
+  });
+}
 
 test("C7: a rename leases both names as two linked leases, and both stand in the way", () => {
   const world = createWorld("a", "b");

@@ -125,11 +125,21 @@ export interface Obstacles {
   readonly claims: Map<RequestEntry, WaitingClaim>;
   /** Obstacles that were counted without being looked at, by the node that they stand below. */
   readonly counted: Map<Node, number>;
+  /** How many of `leases`, and of the nodes in `counted`, stand below each node; null until something is counted. */
+  tallies: { readonly leases: Tally; readonly counted: Tally } | null;
   oldest: number;
 }
 
+type Tally = Map<Node, number>;
+
 export function createObstacles(): Obstacles {
-  return { leases: new Set(), claims: new Map(), counted: new Map(), oldest: Number.POSITIVE_INFINITY };
+  return {
+    leases: new Set(),
+    claims: new Map(),
+    counted: new Map(),
+    tallies: null,
+    oldest: Number.POSITIVE_INFINITY,
+  };
 }
 
 export function obstaclesTotal(obstacles: Obstacles): number {
@@ -174,6 +184,7 @@ export function addOverlapping(
     const examined = obstacles.leases.size + obstacles.claims.size;
     return obstacles.oldest < enough && examined >= limits.obstaclesExaminedMax;
   };
+  let own: Tally | null = null;
   search(root, claim.name, {
     hasEnough,
     visit(node) {
@@ -187,24 +198,60 @@ export function addOverlapping(
       if (!hasEnough()) return "enter";
       // The verdict is decided. What cannot be counted is left out of the number of obstacles, not looked at.
       if (!countable) return "stop";
-      if (held > 0) countBelow(obstacles, node, held - ownBelow(node, holder, weakest));
+      own ??= tallyOwn(holder, weakest);
+      if (held > 0) countBelow(obstacles, node, held - (own.get(node) ?? 0));
       if (waiting > 0) eachWaitingBelow(branch, (one) => addWaitingAt(obstacles, one, weakest, holder, place));
       return "skip";
     },
   });
 }
 
-/** Each obstacle counts once, also where it was looked at before or stands below a node that was counted. */
+/**
+ * Each obstacle counts once, also where it was looked at before or stands below a node that was counted. A broad pattern
+ * counts at very many nodes, so what stands below each of them is tallied and not searched for.
+ */
 function countBelow(obstacles: Obstacles, node: Node, held: number): void {
-  const { counted, leases } = obstacles;
-  for (const known of counted.keys()) if (known === node || isBelow(node, known)) return;
-  let count = held;
-  for (const lease of leases) if (isBelow(lease.node, node)) count--;
-  for (const known of counted.keys()) {
-    // It is part of the greater count now.
-    if (isBelow(known, node)) counted.delete(known);
+  const { counted } = obstacles;
+  if (counted.has(node) || isBelowCounted(obstacles, node)) return;
+  const tallies = (obstacles.tallies ??= { leases: tallyLeases(obstacles.leases), counted: new Map() });
+  const count = held - (tallies.leases.get(node) ?? 0);
+  if (tallies.counted.has(node)) {
+    // They are part of the greater count now.
+    for (const known of counted.keys()) {
+      if (!isBelow(known, node)) continue;
+      counted.delete(known);
+      tallyAbove(tallies.counted, known, -1);
+    }
   }
   counted.set(node, count);
+  tallyAbove(tallies.counted, node, 1);
+}
+
+function isBelowCounted({ counted }: Obstacles, node: Node | null): boolean {
+  for (let above = node?.parent ?? null; above !== null; above = above.parent) if (counted.has(above)) return true;
+  return false;
+}
+
+function tallyAbove(tally: Tally, node: Node | null, by: 1 | -1): void {
+  for (let above = node?.parent ?? null; above !== null; above = above.parent) {
+    const count = (tally.get(above) ?? 0) + by;
+    if (count === 0) tally.delete(above);
+    else tally.set(above, count);
+  }
+}
+
+function tallyLeases(leases: Iterable<LeaseEntry>): Tally {
+  const tally: Tally = new Map();
+  for (const { node } of leases) tallyAbove(tally, node, 1);
+  return tally;
+}
+
+function tallyOwn(holder: Holder, weakest: Strength): Tally {
+  const tally: Tally = new Map();
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
+    if (lease.strength >= weakest) tallyAbove(tally, lease.node, 1);
+  }
+  return tally;
 }
 
 function addAt(obstacles: Obstacles, node: Node, weakest: Strength, holder: Holder, place: Place): void {
@@ -227,7 +274,10 @@ function addWaitingAt(obstacles: Obstacles, node: Node, weakest: Strength, holde
 
 function addLease(obstacles: Obstacles, lease: LeaseEntry, holder: Holder): void {
   if (lease.holder === holder) return;
-  for (const known of obstacles.counted.keys()) if (isBelow(lease.node, known)) return;
+  if (obstacles.tallies !== null) {
+    if (isBelowCounted(obstacles, lease.node)) return;
+    if (!obstacles.leases.has(lease)) tallyAbove(obstacles.tallies.leases, lease.node, 1);
+  }
   obstacles.leases.add(lease);
   obstacles.oldest = Math.min(obstacles.oldest, lease.holder.priority);
 }
@@ -239,14 +289,6 @@ function addClaim(obstacles: Obstacles, claim: WaitingClaim, holder: Holder): vo
   const { claims } = claim.request;
   if (known === undefined || claims.indexOf(claim) < claims.indexOf(known)) obstacles.claims.set(claim.request, claim);
   obstacles.oldest = Math.min(obstacles.oldest, claim.request.holder.priority);
-}
-
-function ownBelow(node: Node, holder: Holder, weakest: Strength): number {
-  let own = 0;
-  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
-    if (lease.strength >= weakest && isBelow(lease.node, node)) own++;
-  }
-  return own;
 }
 
 function isBelow(node: Node | null, top: Node): boolean {
