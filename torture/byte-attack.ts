@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { type ByteKind, byteKinds, makeCase, type Prey } from "./byte-cases.ts";
-import type { Blocked, Ready, Target } from "./byte-target.ts";
+import type { Blocked, Ready, Renewed, Target } from "./byte-target.ts";
 import { chanceFrom } from "./token-forgeries.ts";
 
 export interface Attack {
@@ -52,13 +52,15 @@ export async function attack({ target, count, seed, warmUps = 1_000, progress }:
     if (!isOver) report(`the ${target} ended with ${code ?? signal}`);
   });
   const [ready] = (await once(child, "message")) as [Ready];
-  child.on("message", (message: Blocked) => {
-    if (sent > warmUps) blockedMs = Math.max(blockedMs, message.blockedMs);
-  });
-  const prey: Prey = {
-    good: target === "server" ? goodForServer(ready) : goodForGateway(ready),
-    authorization: ready.authorization,
+  const preyWith = (authorization: string): Prey => {
+    const now = { ...ready, authorization };
+    return { good: target === "server" ? goodForServer(now) : goodForGateway(now), authorization };
   };
+  let prey = preyWith(ready.authorization);
+  child.on("message", (message: Blocked | Renewed) => {
+    if ("authorization" in message) prey = preyWith(message.authorization);
+    else if (sent > warmUps) blockedMs = Math.max(blockedMs, message.blockedMs);
+  });
   const chance = chanceFrom(seed);
   const rows = new Map(byteKinds.map((kind) => [kind, { sent: 0, answers: new Map<number, number>() }]));
   const line = async (): Promise<void> => {

@@ -24,6 +24,13 @@ export interface Blocked {
   readonly blockedMs: number;
 }
 
+/** A token lives for 300 s at most (G3), and an attack may take longer: its credential from now on. */
+export interface Renewed {
+  readonly authorization: string;
+}
+
+const renewEveryMs = 120_000;
+
 const tickMs = 5;
 const [what = "server", service = ""] = process.argv.slice(2);
 const ready = await { server: openServer, gateway: openGateway, planted: openPlanted }[what as Target](service);
@@ -69,15 +76,19 @@ async function openGateway(target: string): Promise<Ready> {
   const whose = { tenant: "acme", id: "lse_prey", holder: "ann", predicate: "MUTATES" } as const;
   const terms = { resource, generation: 1, fence: 7, units: 1, expiresAt: Date.now() + 24 * 3_600_000 };
   const { coordinate, token } = await core.bind({ ...whose, ...terms });
-  const narrowed = narrow(token, [
-    { type: "operations", operations: ["read"] },
-    { type: "path", path: "/public" },
-  ]);
-  return {
-    port: Number(new URL(coordinate).port),
-    authorization: `Authorization: Bearer ${String(narrowed)}`,
-    lease: whose.id,
+  const shown = (whole: string): string => {
+    const narrowed = narrow(whole, [
+      { type: "operations", operations: ["read"] },
+      { type: "path", path: "/public" },
+    ]);
+    return `Authorization: Bearer ${String(narrowed)}`;
   };
+  const renew = async (): Promise<void> => {
+    const { token: next } = await core.renew({ ...whose, ...terms });
+    process.send?.({ authorization: shown(next) } satisfies Renewed);
+  };
+  setInterval(() => void renew(), renewEveryMs).unref();
+  return { port: Number(new URL(coordinate).port), authorization: shown(token), lease: whose.id };
 }
 
 async function openPlanted(target: string): Promise<Ready> {
