@@ -213,7 +213,8 @@ export function addOverlapping(
 function countBelow(obstacles: Obstacles, node: Node, held: number): void {
   const { counted } = obstacles;
   if (counted.has(node) || isBelowCounted(obstacles, node)) return;
-  const tallies = (obstacles.tallies ??= { leases: tallyLeases(obstacles.leases), counted: new Map() });
+  obstacles.tallies ??= { leases: tallyLeases(obstacles.leases), counted: new Map() };
+  const { tallies } = obstacles;
   const count = held - (tallies.leases.get(node) ?? 0);
   if (tallies.counted.has(node)) {
     // They are part of the greater count now.
