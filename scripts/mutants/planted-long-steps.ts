@@ -65,6 +65,24 @@ export const longStepMutants: readonly Mutant[] = [
     replace: "if (left < 0) return false;",
   },
   {
+    name: "a broad pattern counts the requester's own leases",
+    file: "deciding/obstacles.ts",
+    find: "countBelow(obstacles, node, held - (own.get(node) ?? 0));",
+    replace: "countBelow(obstacles, node, held);",
+  },
+  {
+    name: "an obstacle that was looked at is counted again",
+    file: "deciding/obstacles.ts",
+    find: "const count = held - (tallies.leases.get(node) ?? 0);",
+    replace: "const count = held;",
+  },
+  {
+    name: "what was counted below a narrow pattern is counted again below a broader one",
+    file: "deciding/obstacles.ts",
+    find: "if (tallies.counted.has(node)) {",
+    replace: "if (node.parent === node) {",
+  },
+  {
     name: "waiters below a broad pattern are not counted",
     file: "deciding/obstacles.ts",
     find: "if (waiting > 0) eachWaitingBelow(branch, (one) => addWaitingAt(obstacles, one, weakest, holder, place));",

@@ -203,24 +203,6 @@ export const mutants: readonly Mutant[] = [
     replace: "if (obstacles.leases.size === 1) obstacles.oldest = lease.holder.priority;",
   },
   {
-    name: "a broad pattern counts the requester's own leases",
-    file: "deciding/obstacles.ts",
-    find: "countBelow(obstacles, node, held - (own.get(node) ?? 0));",
-    replace: "countBelow(obstacles, node, held);",
-  },
-  {
-    name: "an obstacle that was looked at is counted again",
-    file: "deciding/obstacles.ts",
-    find: "const count = held - (tallies.leases.get(node) ?? 0);",
-    replace: "const count = held;",
-  },
-  {
-    name: "what was counted below a narrow pattern is counted again below a broader one",
-    file: "deciding/obstacles.ts",
-    find: "if (tallies.counted.has(node)) {",
-    replace: "if (node.parent === node) {",
-  },
-  {
     name: "Wait-Die looks at holders, not at waiters",
     file: "deciding/obstacles.ts",
     find: "obstacles.oldest = Math.min(obstacles.oldest, claim.request.holder.priority);",
