@@ -18,6 +18,7 @@ import * as receipts from "./receipts/receipts.ts";
 import * as cells from "./resources/cells.ts";
 import * as resources from "./resources/resources.ts";
 import * as tokens from "./resources/tokens.ts";
+import * as bulk from "./tasks/bulk.ts";
 import { listTaskTypes, listWorkers, setTaskType } from "./tasks/task-types.ts";
 import * as tasks from "./tasks/tasks.ts";
 import { heartbeatTask, pollTasks, releaseTask } from "./tasks/workers.ts";
@@ -73,6 +74,9 @@ export const operations: readonly Operation[] = [
   tasks.cancelTask,
   tasks.explainTask,
   tasks.redriveTask,
+  bulk.cancelTasks,
+  bulk.redriveTasks,
+  bulk.getOperation,
   pollTasks,
   heartbeatTask,
   releaseTask,

@@ -24,6 +24,8 @@ const once: ReadonlySet<OperationName> = new Set<OperationName>([
   "delete_policy",
   "delete_artifact",
   "rotate_token_keys",
+  "cancel_tasks",
+  "redrive_tasks",
   "create_session",
   "create_session_link",
 ]);

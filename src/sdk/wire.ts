@@ -100,6 +100,21 @@ export interface Blocker {
   readonly request_id?: string;
   readonly expires_in_ms?: number;
 }
+export interface BulkOperation {
+  readonly operation_id: string;
+  readonly action: "cancel" | "redrive";
+  /** `matching` while it looks for tasks; `failed`: it could not go on, and `detail` says why. */
+  readonly state: "matching" | "running" | "done" | "failed";
+  readonly dry_run: boolean;
+  /** Tasks that match, as far as is known. */
+  readonly matched: number;
+  readonly done: number;
+  /** Tasks that could not be changed, mostly because they ended meanwhile. */
+  readonly failed: number;
+  readonly detail: string | null;
+  readonly begun_at: string;
+  readonly ended_at: string | null;
+}
 export interface Cell {
   /** The cell's name. */
   readonly cell: string;
@@ -1129,6 +1144,32 @@ export interface Task {
     readonly opened_at: string;
   } | null;
 }
+export interface TaskFilterInput {
+  /** Only tasks of this status. */
+  readonly status?:
+    | "queued"
+    | "leased"
+    | "accepted"
+    | "retry_pending"
+    | "succeeded"
+    | "failed"
+    | "canceled"
+    | "dead"
+    | null
+    | undefined;
+  /** The kind of work, such as `code.generate`. */
+  readonly task_type?: string | null | undefined;
+  /** Only tasks of this principal. */
+  readonly principal_ai?: string | null | undefined;
+  /** Only tasks that this worker has, or had last. */
+  readonly worker_id?: string | null | undefined;
+  /** Created at this time or later; ISO 8601. */
+  readonly created_after?: string | null | undefined;
+  /** Created before this time; ISO 8601. */
+  readonly created_before?: string | null | undefined;
+  /** Only tasks with this text in their id, summary, body or inputs, in upper or lower case. */
+  readonly search?: string | null | undefined;
+}
 export interface TaskLease {
   readonly lease_expires_at: string;
   /** How long it can still be used; needs no clock of yours. */
@@ -1786,6 +1827,16 @@ export interface OperationInputs {
       | undefined;
     /** The kind of work, such as `code.generate`. */
     readonly task_type?: string | null | undefined;
+    /** Only tasks of this principal. */
+    readonly principal_ai?: string | null | undefined;
+    /** Only tasks that this worker has, or had last. */
+    readonly worker_id?: string | null | undefined;
+    /** Created at this time or later; ISO 8601. */
+    readonly created_after?: string | null | undefined;
+    /** Created before this time; ISO 8601. */
+    readonly created_before?: string | null | undefined;
+    /** Only tasks with this text in their id, summary, body or inputs, in upper or lower case. */
+    readonly search?: string | null | undefined;
     /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
@@ -1804,6 +1855,24 @@ export interface OperationInputs {
   readonly redrive_task: {
     /** The task's id. */
     readonly task_id: string;
+  };
+  readonly cancel_tasks: {
+    /** What is to be done to which tasks: all that match, when the operation comes to them. Name at least one. */
+    readonly filter: TaskFilterInput;
+    /** Count what matches, and change nothing. */
+    readonly dry_run?: boolean | null | undefined;
+    /** Why, for those it concerns. */
+    readonly reason?: string | null | undefined;
+  };
+  readonly redrive_tasks: {
+    /** What is to be done to which tasks: all that match, when the operation comes to them. Name at least one. */
+    readonly filter: TaskFilterInput;
+    /** Count what matches, and change nothing. */
+    readonly dry_run?: boolean | null | undefined;
+  };
+  readonly get_operation: {
+    /** As it was answered. */
+    readonly operation_id: string;
   };
   readonly poll_tasks: {
     /** `{type}.{instance}`; the same across restarts for a worker that wants its leases back. */
@@ -2392,6 +2461,15 @@ export interface OperationAnswers {
   readonly cancel_task: Task;
   readonly explain_task: Explained;
   readonly redrive_task: Task;
+  readonly cancel_tasks: {
+    /** For `GET /v1/operations/{operation_id}`. */
+    readonly operation_id: string;
+  };
+  readonly redrive_tasks: {
+    /** For `GET /v1/operations/{operation_id}`. */
+    readonly operation_id: string;
+  };
+  readonly get_operation: BulkOperation;
   readonly poll_tasks: Offer | Offers | null;
   readonly heartbeat_task: TaskLease;
   readonly release_task: {
@@ -2589,6 +2667,9 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   cancel_task: { method: "POST", path: "/v1/tasks/{task_id}/cancel" },
   explain_task: { method: "GET", path: "/v1/tasks/{task_id}/explain" },
   redrive_task: { method: "POST", path: "/v1/tasks/{task_id}/redrive" },
+  cancel_tasks: { method: "POST", path: "/v1/tasks/cancel" },
+  redrive_tasks: { method: "POST", path: "/v1/tasks/redrive" },
+  get_operation: { method: "GET", path: "/v1/operations/{operation_id}" },
   poll_tasks: { method: "POST", path: "/v1/lease" },
   heartbeat_task: { method: "POST", path: "/v1/lease/{lease_id}/heartbeat" },
   release_task: { method: "POST", path: "/v1/lease/{lease_id}/release" },
@@ -2701,6 +2782,7 @@ export type ErrorCode =
   | "task_unknown"
   | "receipt_unknown"
   | "dependency_unknown"
+  | "operation_unknown"
   | "artifact_unknown"
   | "method_not_allowed"
   | "lease_expired"
@@ -2820,6 +2902,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   task_unknown: false,
   receipt_unknown: false,
   dependency_unknown: false,
+  operation_unknown: false,
   artifact_unknown: false,
   method_not_allowed: false,
   lease_expired: false,

@@ -18,6 +18,7 @@ import {
 } from "./auth/issuing.ts";
 import { runLeaseChange, runReset, runTaskHeartbeat } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
+import { runBulkTasks } from "./operating/bulk-tasks.ts";
 import { runQuery } from "./queries/queries.ts";
 import { runReceipt, runReceipts } from "./receipts/receipts.ts";
 import type { Caller, Service } from "./service.ts";
@@ -112,4 +113,5 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   downgrade_lease: runLeaseChange,
   reset_resource: runReset,
   rotate_token_keys: runRotate,
+  bulk_tasks: runBulkTasks,
 };

@@ -14,6 +14,7 @@ import { Sessions } from "./auth/sessions.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
+import { BulkOperations } from "./operating/bulk-tasks.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
 import { type TaskKeys, taskKeysOf } from "./tasks/creating-tasks.ts";
 import { Polls } from "./tasks/polls.ts";
@@ -22,6 +23,7 @@ export interface Service {
   readonly engine: Engine;
   readonly requests: RequestWatch;
   readonly polls: Polls;
+  readonly bulk: BulkOperations;
   readonly receipts: ReceiptSubmission;
   readonly taskKeys: TaskKeys;
   readonly requestKeys: RequestKeys;
@@ -78,6 +80,7 @@ export function createService(
     cells: new CellConnections(engine, tokens, log),
     requests: new RequestWatch(engine),
     polls: new Polls(engine),
+    bulk: new BulkOperations(engine),
     receipts: new ReceiptSubmission(engine),
     taskKeys: taskKeysOf(engine),
     requestKeys: requestKeysOf(engine),

@@ -39,6 +39,7 @@ const codes: Readonly<Record<string, string>> = {
   rate_limited: "RATE_LIMIT_EXCEEDED",
   receipt_unknown: "not_found",
   artifact_unknown: "not_found",
+  operation_unknown: "not_found",
   invalid_request: "validation_failed",
   invalid_receipt: "validation_failed",
   invalid_task: "validation_failed",

@@ -26,6 +26,7 @@ const final: ReadonlySet<string> = new Set([
   "set_policy",
   "delete_policy",
   "pause_agent",
+  "cancel_tasks",
 ]);
 /** Repeating these adds more. */
 const growing: ReadonlySet<string> = new Set([
@@ -34,6 +35,7 @@ const growing: ReadonlySet<string> = new Set([
   "create_key",
   "renew_lease",
   "redrive_task",
+  "redrive_tasks",
   "rotate_token_keys",
 ]);
 

@@ -21,6 +21,7 @@ export type EdgeCode =
   | "caveat_failed"
   | "reset_failed"
   | "artifact_unknown"
+  | "operation_unknown"
   | "artifact_too_large"
   | "artifact_mismatch"
   | "artifact_space_exhausted"
@@ -147,6 +148,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   task_unknown: refused(404, "Check the id; tasks that ended long ago are forgotten."),
   receipt_unknown: refused(404, "Check the id: no receipt of the tenant has it."),
   dependency_unknown: refused(404, "Create the tasks that `depends_on` names first, or leave out those that are gone."),
+  operation_unknown: refused(
+    404,
+    "The server has restarted since, or the operation ended over an hour ago: what it had done is done; send it again for the rest.",
+  ),
   artifact_unknown: refused(404, "Check the checksum; artifacts are kept per tenant, and backups do not hold them."),
   method_not_allowed: refused(405, "Use a method that the `Allow` header lists."),
 

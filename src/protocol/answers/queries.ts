@@ -12,7 +12,6 @@ import type {
   Payload,
   ReceiptPhase,
   Task,
-  TaskStatus,
   TaskType,
   Worker,
 } from "../../kernel/contract/task-records.ts";
@@ -22,6 +21,7 @@ import type { WireObject } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
 import type { ledgerHead, tokenCaveat, tokenKey } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
+import type { TaskFilter } from "../tasks/task-filter.ts";
 
 interface Caller {
   readonly tenant: string;
@@ -61,7 +61,8 @@ interface QueryFields {
   readonly test_policies: Omit<PolicyTest, "tenant" | "actor">;
   readonly get_task: { readonly taskId: string };
   readonly explain_task: { readonly taskId: string };
-  readonly list_tasks: Paging & { readonly status: TaskStatus | null; readonly taskType: string | null };
+  readonly list_tasks: Paging & TaskFilter;
+  readonly get_operation: { readonly operationId: string };
   readonly list_task_types: Paging;
   readonly list_workers: Paging;
   readonly get_receipt: { readonly receiptId: string };
@@ -225,7 +226,15 @@ export interface PolicyAnswer extends PolicyVerdict {
   readonly type: "policy_verdict";
 }
 
-export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer | UsageAnswer | PolicyAnswer | OverviewAnswer;
+export type QueryReply =
+  | Reply
+  | Page
+  | ReadAnswer
+  | TokenAnswer
+  | UsageAnswer
+  | PolicyAnswer
+  | OverviewAnswer
+  | OperationAnswer;
 
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };
@@ -237,6 +246,33 @@ export interface CreateTasks extends Caller {
 export interface SubmitReceipts extends Caller {
   readonly type: "submit_receipts";
   readonly items: readonly BatchItem<ReceiptInput>[];
+}
+
+/** Something done to all tasks that match. */
+export interface BulkTasks extends Caller {
+  readonly type: "bulk_tasks";
+  readonly action: "cancel" | "redrive";
+  readonly filter: TaskFilter;
+  readonly dryRun: boolean;
+  readonly reason: string | null;
+}
+
+/** How far it is. */
+export interface OperationView {
+  readonly id: string;
+  readonly action: BulkTasks["action"];
+  readonly state: "matching" | "running" | "done" | "failed";
+  readonly dryRun: boolean;
+  readonly matched: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly detail: string | null;
+  readonly begunAt: number;
+  readonly endedAt: number | null;
+}
+export interface OperationAnswer {
+  readonly type: "operation";
+  readonly operation: OperationView;
 }
 
 /** A new master key for tokens; it lies beside the data, and the kernel knows nothing of it. */

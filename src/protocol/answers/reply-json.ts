@@ -43,7 +43,7 @@ import {
   refusalAnswer,
 } from "./answer.ts";
 import { statusOf } from "./errors.ts";
-import type { Page, QueryReply } from "./queries.ts";
+import type { OperationView, Page, QueryReply } from "./queries.ts";
 
 export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
   switch (reply.type) {
@@ -145,6 +145,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(200, { tenant_id: reply.tenantId, usage: reply.usage });
     case "overview":
       return answerJson(200, { at: isoTime(reply.at), sequence: reply.sequence, ...reply.counts });
+    case "operation":
+      return answerJson(200, operationObject(reply.operation));
     case "activity_page":
       return pageAnswer(
         reply,
@@ -159,6 +161,12 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     default:
       return taskReplyAnswer(reply, context);
   }
+}
+
+function operationObject({ id, action, state, dryRun, matched, done, failed, ...more }: OperationView): WireObject {
+  const { detail, begunAt, endedAt } = more;
+  const times = { begun_at: isoTime(begunAt), ended_at: endedAt === null ? null : isoTime(endedAt) };
+  return { operation_id: id, action, state, dry_run: dryRun, matched, done, failed, detail, ...times };
 }
 
 function showAll(fields: Fields, records: readonly object[]): readonly WireObject[] {

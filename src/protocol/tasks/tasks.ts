@@ -1,8 +1,6 @@
 /** Tasks: creating them, listing them, canceling and redriving them (T10–T13). */
 
-import { choice, optional, text } from "../../kernel/contract/field.ts";
 import { taskId } from "../../kernel/contract/inputs.ts";
-import { taskStatuses } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { delegating, following } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
@@ -13,6 +11,7 @@ import { inputs } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { anything, list, nullable, record, text as textSchema } from "../schema/schema.ts";
 import { decodeTask, newTask, taskExample, taskFault, taskFields } from "./task-fields.ts";
+import { taskFilterFault, taskFilterInputs } from "./task-filter.ts";
 import { createdAnswer, taskAnswer } from "./task-json.ts";
 import * as shapes from "./task-shapes.ts";
 
@@ -119,12 +118,10 @@ export const listTasks = query({
   name: "list_tasks",
   path: "/v1/tasks",
   fields: {
-    ...inputs(
-      { status: optional(choice(taskStatuses)), taskType: optional(text({ max: limits.idLengthMax })) },
-      { status: "Only tasks of this status." },
-    ),
+    ...taskFilterInputs,
     ...paging,
   },
+  refine: (input) => taskFilterFault(input),
   roles: following,
   summary: "Lists tasks",
   description:

@@ -14,10 +14,11 @@ import {
   testPolicies,
   workersOf,
 } from "../../kernel/views.ts";
-import type { Answer } from "../../protocol/answers/answer.ts";
+import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Query, QueryOf } from "../../protocol/answers/queries.ts";
 import { agentState, resourceState } from "../../protocol/operating/record-json.ts";
 import type { QueryOperation } from "../../protocol/operation.ts";
+import { Refused } from "../answering/faults.ts";
 import { tokenKeys } from "../cells/token-keys.ts";
 import { verifyToken } from "../cells/verify-token.ts";
 import type { Caller, Service } from "../service.ts";
@@ -145,7 +146,18 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
   get_overview: getOverview,
   list_activity: listActivity,
   list_waits: listWaits,
+  get_operation: ({ engine, bulk }, query) =>
+    answerFrom(engine, query, () => {
+      const operation = bulk.find(query.tenant, query.operationId);
+      if (operation === null) throw new Refused(unknownOperation);
+      return { type: "operation", operation };
+    }),
 };
+
+const unknownOperation = errorAnswer(
+  "operation_unknown",
+  "There is no such operation here: the server has restarted since, or it ended over an hour ago. What it had done is done; send it again for the rest.",
+);
 
 /** Operators see what concerns any tenant. */
 function tenantOf({ actor, tenant }: Reader): string | null {

@@ -13,9 +13,11 @@ import type { QueryOf, QueryReply, TaskView, Waits } from "../../protocol/answer
 import { show } from "../../protocol/schema/convert.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
+import { matchesTask } from "../../protocol/tasks/task-filter.ts";
 import type { Service } from "../service.ts";
 import { cursorFor, readCursor } from "./paging.ts";
 import { answerFromStore, listPage, type QueryResult, read } from "./scan.ts";
+import { containsText } from "./task-search.ts";
 
 export async function getTask({ engine }: Service, query: QueryOf<"get_task">): Promise<QueryResult> {
   const { tenant, taskId } = query;
@@ -109,10 +111,11 @@ export async function listTasks({ engine }: Service, query: QueryOf<"list_tasks"
     items: (state) => recordsOf(state, tenant, "task"),
     find: (state, key) => findRecord(state, tenant, "task", key),
     keyOf: ({ id }) => id,
-    isWanted: (task) => matches(task, query),
-    reply: (tasks, nextCursor) => {
+    isWanted: (task) => matchesTask(task, query),
+    reply: async (found, nextCursor) => {
+      const tasks = await searched(engine, query, found);
       if (nextCursor !== null || status !== null) return pageOf(tasks, nextCursor);
-      if (tasks.length === limit) return pageOf(tasks, cursorFor("ended_tasks", ""));
+      if (found.length === limit) return pageOf(tasks, cursorFor("ended_tasks", ""));
       return listEnded(engine, { ...query, cursor: null }, tasks);
     },
   });
@@ -127,17 +130,33 @@ async function listEnded(engine: Engine, query: QueryOf<"list_tasks">, first: re
     ...(query.status !== null && { status: query.status }),
     ...(query.taskType !== null && { taskType: query.taskType }),
   });
-  const ended = tasks.map(({ body }) => readEndedTask(body));
+  const matching = tasks.map(({ body }) => readEndedTask(body)).filter((task) => matchesTask(task, query));
+  const ended = await searchedEnded(engine, query, matching);
   return pageOf([...first, ...ended], next === null ? null : cursorFor("ended_tasks", next));
+}
+
+/** Bodies and inputs may be in the store alone. Of a page, so that a search reads a bounded number of them. */
+async function searched(engine: Engine, { tenant, search }: QueryOf<"list_tasks">, tasks: readonly Task[]) {
+  if (search === null) return tasks;
+  const found: Task[] = [];
+  for (const task of tasks)
+    if (containsText(task, await engine.payloads.ofTask(tenant, task.id), search)) found.push(task);
+  return found;
+}
+
+async function searchedEnded(engine: Engine, { tenant, search }: QueryOf<"list_tasks">, tasks: readonly Task[]) {
+  if (search === null) return tasks;
+  const found: Task[] = [];
+  for (const task of tasks) {
+    const { payload = null } =
+      task.payloadBytes > 0 ? ((await findEndedTask(engine.store, tenant, task.id)) ?? {}) : {};
+    if (containsText(task, payload, search)) found.push(task);
+  }
+  return found;
 }
 
 function isCursorOf(list: string, cursor: string): boolean {
   return Buffer.from(cursor, "base64url").toString().startsWith(`${list}\n`);
-}
-
-function matches({ status, spec }: Task, query: QueryOf<"list_tasks">): boolean {
-  if (query.status !== null && status !== query.status) return false;
-  return query.taskType === null || spec.taskType === query.taskType;
 }
 
 function pageOf(tasks: readonly Task[], nextCursor: string | null): QueryReply {
