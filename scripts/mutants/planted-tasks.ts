@@ -54,6 +54,24 @@ export const taskMutants: readonly Mutant[] = [
     replace: "",
   },
   {
+    name: "history is not asked for the key of a task that has ended",
+    file: "tasks/task-keys.ts",
+    find: "    addKey(tenant.endedTaskKeys, key, Number.POSITIVE_INFINITY, now);\n",
+    replace: "",
+  },
+  {
+    name: "a restored kernel does not ask history for keys",
+    file: "memory/entries.ts",
+    find: "createKeyFilter(counters.taskKeysStored ? Number.POSITIVE_INFINITY : 0)",
+    replace: "createKeyFilter(0)",
+  },
+  {
+    name: "a key of a short life is forgotten with a restart",
+    file: "tasks/task-keys.ts",
+    find: "if (taskKeysStoredUntil < until) updateCounters",
+    replace: "if (taskKeysStoredUntil < 0) updateCounters",
+  },
+  {
     name: "the key of a creation stays in memory when its task is over",
     file: "tasks/task-life.ts",
     find: "    tenant.book.created.delete(idempotencyKey);\n",

@@ -51,6 +51,9 @@ export const keyFields: Readonly<Partial<Record<OperationName, string>>> = {
   submit_receipts: "dedupe_key",
 };
 
+/** One that is drawn here is for the calls that follow at once, so that it need not be remembered for long (T12). */
+const taskKey = "idempotency_key";
+
 /** Where a batch has its items. */
 const batchFields: Readonly<Partial<Record<OperationName, string>>> = {
   create_tasks: "tasks",
@@ -80,7 +83,9 @@ export function keyed<N extends OperationName>(name: N, input: OperationInputs[N
 
 function withKey<T extends object>(input: T, field: string): T {
   const given = (input as Readonly<Record<string, unknown>>)[field];
-  return given !== undefined && given !== null ? input : { ...input, [field]: drawKey() };
+  return given !== undefined && given !== null
+    ? input
+    : { ...input, [field]: drawKey(field === taskKey ? "once" : "sdk") };
 }
 
 /** How long the server may hold the call before it answers. */

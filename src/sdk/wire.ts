@@ -539,7 +539,7 @@ export interface NewTaskInput {
   readonly preemptible?: boolean | null | undefined;
   /** The task that this one is a part of. */
   readonly parent_task_id?: string | null | undefined;
-  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
+  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). One that begins with `once_` is remembered for ten minutes after the task's end, which is enough for a call that is sent again. */
   readonly idempotency_key?: string | null | undefined;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor?: string | null | undefined;
@@ -1116,7 +1116,7 @@ export interface Task {
   readonly preemptible: boolean;
   /** The task that this one is a part of. */
   readonly parent_task_id: string | null;
-  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
+  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). One that begins with `once_` is remembered for ten minutes after the task's end, which is enough for a call that is sent again. */
   readonly idempotency_key: string | null;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor: string | null;
@@ -1264,7 +1264,7 @@ export interface TaskWithReceipts {
   readonly preemptible: boolean;
   /** The task that this one is a part of. */
   readonly parent_task_id: string | null;
-  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
+  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). One that begins with `once_` is remembered for ten minutes after the task's end, which is enough for a call that is sent again. */
   readonly idempotency_key: string | null;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor: string | null;
@@ -1799,7 +1799,7 @@ export interface OperationInputs {
     readonly preemptible?: boolean | null | undefined;
     /** The task that this one is a part of. */
     readonly parent_task_id?: string | null | undefined;
-    /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
+    /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). One that begins with `once_` is remembered for ten minutes after the task's end, which is enough for a call that is sent again. */
     readonly idempotency_key?: string | null | undefined;
     /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
     readonly supervisor?: string | null | undefined;

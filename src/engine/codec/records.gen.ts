@@ -93,6 +93,8 @@ function countersFrom(from: Counters): Counters {
     arrival: from.arrival,
     epochFloor: from.epochFloor,
     keysStoredUntil: from.keysStoredUntil ?? 0,
+    taskKeysStored: from.taskKeysStored ?? true,
+    taskKeysStoredUntil: from.taskKeysStoredUntil ?? 0,
     leaseTimeMs: from.leaseTimeMs,
     windowStart: from.windowStart,
     receipts: from.receipts ?? 0,

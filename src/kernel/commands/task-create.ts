@@ -21,6 +21,7 @@ import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { laneIdOf } from "../memory/task-state.ts";
 import { taskFingerprint } from "../names/fingerprint.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
+import { mayHaveEnded } from "../tasks/task-keys.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
 import { enterQueue, placeTask } from "../tasks/task-queue.ts";
 import { placeTaskType } from "../tasks/task-speculation.ts";
@@ -35,7 +36,7 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   const agent = role === "agent" && agentId !== null ? agentOf(turn, { actor, agentId }) : null;
   if (agent !== null && "code" in agent) return agent;
   // First of all, because what was right then need not be so any more: its resources may be bound by now.
-  const repeated = findRepeated(tenant, command);
+  const repeated = findRepeated(turn, command);
   if (repeated !== null) return repeated;
   const read = readTask(tenant, command.task);
   if ("code" in read) return read;
@@ -59,12 +60,12 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   return { type: "task", task: task.record, created: true, warnings };
 }
 
-function findRepeated({ book }: TenantEntry, { task: input, asksHistory }: CreateTask): Reply | null {
+function findRepeated(turn: Turn, { task: input, asksHistory }: CreateTask): Reply | null {
   const key = input.idempotencyKey;
   if (key === null) return null;
-  const task = book.created.get(key);
+  const task = turn.tenant.book.created.get(key);
   if (task !== undefined) return answerForRepeated(input, task.record);
-  return asksHistory ? { type: "task_key_unknown", key } : null;
+  return asksHistory === true && mayHaveEnded(turn, key) ? { type: "task_key_unknown", key } : null;
 }
 
 /** T12: for a task, alive or ended, that was created with the same key. */

@@ -56,6 +56,8 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
       arrival: 0,
       epochFloor: 0,
       keysStoredUntil: 0,
+      taskKeysStored: false,
+      taskKeysStoredUntil: 0,
       leaseTimeMs: 0,
       windowStart: 0,
       receipts: 0,

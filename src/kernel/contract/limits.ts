@@ -39,6 +39,8 @@ export const limits = {
   heldMs: 15_000,
   /** W14: how long a request may stand by; a held answer ends then too. */
   standbyMsMax: 55_000,
+  /** T12: how long a key of a creation that begins with `once_` is remembered after its task. */
+  onceKeyMs: 600_000,
   /** W10: how long ended requests are remembered, and how many of a tenant by memory; beyond, the store has their keys. */
   requestMemoryMs: 600_000,
   requestMemoryPerTenantMax: 20_000,

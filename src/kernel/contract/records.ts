@@ -270,6 +270,9 @@ export const counters = {
   epochFloor: integer(),
   /** Until then the store may know keys of ended requests that memory has forgotten (W10). */
   keysStoredUntil: optional(time(), 0),
+  /** Whether a task that was created with a key has ended; and until when history is asked for keys of a short life (T12). */
+  taskKeysStored: optional(flag(), true),
+  taskKeysStoredUntil: optional(time(), 0),
   /** Lease time booked in the present window (L10). */
   leaseTimeMs: integer(),
   windowStart: time(),

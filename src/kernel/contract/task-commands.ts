@@ -47,8 +47,8 @@ export const taskCommands = {
      */
     endedDependencies: hidden(optional(map(choice(taskStatuses)))),
     /**
-     * An idempotency key that no live task has is answered with `task_key_unknown`: history is asked before it is taken
-     * for a new one (T12).
+     * An idempotency key that no live task has, and that a task which has ended may have had, is answered with
+     * `task_key_unknown`: history is asked before it is taken for a new one (T12).
      */
     asksHistory: hidden(optional(flag(), false)),
   },

@@ -36,6 +36,8 @@ export function createTenantEntry(record: Tenant, counters: Counters, policies: 
     remembered,
     longestRemembered: remembered.values(),
     storedKeys: createKeyFilter(counters.keysStoredUntil),
+    endedTaskKeys: createKeyFilter(counters.taskKeysStored ? Number.POSITIVE_INFINITY : 0),
+    endedOnceKeys: createKeyFilter(counters.taskKeysStoredUntil),
     kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
     book: createTaskBook(),

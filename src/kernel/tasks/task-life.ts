@@ -23,6 +23,7 @@ import { custodianOf, supervisorOf } from "../receipts/principals.ts";
 import { policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
 import { cancelPreparation, preparationLost } from "./task-binding.ts";
+import { leaveKeyToHistory } from "./task-keys.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";
 import { endSpeculation, resumeSpeculation } from "./task-speculation.ts";
 import { closeObligation, moveObligation, moveTask, type ObligationMove, openObligation } from "./task-states.ts";
@@ -284,8 +285,9 @@ function leaveIfOver(turn: Turn, task: TaskEntry): void {
   if (--lane.count === 0) tenant.book.lanes.delete(lane.id);
   if (key !== null && --key.count === 0) tenant.book.keys.delete(key.name);
   const { idempotencyKey } = task.record.spec;
-  if (idempotencyKey !== null && tenant.book.created.get(idempotencyKey) === task)
-    tenant.book.created.delete(idempotencyKey);
+  if (idempotencyKey === null || tenant.book.created.get(idempotencyKey) !== task) return;
+  tenant.book.created.delete(idempotencyKey);
+  leaveKeyToHistory(turn, idempotencyKey);
 }
 
 /**

@@ -33,7 +33,8 @@ export const taskWords: Words<typeof taskInput> = {
   preemptible: "May be asked to make room for a more urgent one (T8).",
   parent_task_id: "The task that this one is a part of.",
   idempotency_key:
-    "Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12).",
+    "Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). " +
+    "One that begins with `once_` is remembered for ten minutes after the task's end, which is enough for a call that is sent again.",
   supervisor: "Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out.",
 };
 
