@@ -56,13 +56,13 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "history is not asked for the key of a task that has ended",
     file: "tasks/task-keys.ts",
-    find: "    addKey(tenant.endedTaskKeys, key, Number.POSITIVE_INFINITY, now);\n",
+    find: "    addKey(tenant.book.endedKeys, key, Number.POSITIVE_INFINITY, now);\n",
     replace: "",
   },
   {
     name: "a restored kernel does not ask history for keys",
     file: "memory/entries.ts",
-    find: "createKeyFilter(counters.taskKeysStored ? Number.POSITIVE_INFINITY : 0)",
+    find: "createKeyFilter(taskKeysStored ? Number.POSITIVE_INFINITY : 0)",
     replace: "createKeyFilter(0)",
   },
   {
@@ -74,14 +74,14 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "the key of a creation stays in memory when its task is over",
     file: "tasks/task-life.ts",
-    find: "    tenant.book.created.delete(idempotencyKey);\n",
-    replace: "    void 0;\n",
+    find: "  tenant.book.created.delete(idempotencyKey);\n",
+    replace: "",
   },
   {
     name: "a key that no live task has is taken for a new one before history was asked",
     file: "commands/task-create.ts",
-    find: 'return asksHistory ? { type: "task_key_unknown", key } : null;',
-    replace: "return asksHistory === null ? null : null;",
+    find: "return asksHistory === true && mayHaveEnded(turn, key) ?",
+    replace: "return asksHistory === null ?",
   },
 
   // Manifests (T10)

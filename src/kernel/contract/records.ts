@@ -268,9 +268,8 @@ export const counters = {
   arrival: integer(),
   /** The greatest epoch of an agent that was forgotten; one that registers again begins above it (A3). */
   epochFloor: integer(),
-  /** Until then the store may know keys of ended requests that memory has forgotten (W10). */
+  /** Until then the store may know keys of ended requests (W10); whether of ended tasks, and until when short ones (T12). */
   keysStoredUntil: optional(time(), 0),
-  /** Whether a task that was created with a key has ended; and until when history is asked for keys of a short life (T12). */
   taskKeysStored: optional(flag(), true),
   taskKeysStoredUntil: optional(time(), 0),
   /** Lease time booked in the present window (L10). */

@@ -36,11 +36,9 @@ export function createTenantEntry(record: Tenant, counters: Counters, policies: 
     remembered,
     longestRemembered: remembered.values(),
     storedKeys: createKeyFilter(counters.keysStoredUntil),
-    endedTaskKeys: createKeyFilter(counters.taskKeysStored ? Number.POSITIVE_INFINITY : 0),
-    endedOnceKeys: createKeyFilter(counters.taskKeysStoredUntil),
     kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
-    book: createTaskBook(),
+    book: createTaskBook(counters),
     past: createTenantPast(record.id),
     waitingCount: 0,
     waitingClaims: 0,
@@ -133,11 +131,13 @@ export function createDueEntry<K extends "cell" | "worker">(
   return { kind, record, alive: true, row: 0, changedIn: 0, bytes: 0, ...due };
 }
 
-export function createTaskBook(): TaskBook {
+export function createTaskBook({ taskKeysStored, taskKeysStoredUntil }: Counters): TaskBook {
   return {
     lanes: new Map(),
     keys: new Map(),
     created: new Map(),
+    endedKeys: createKeyFilter(taskKeysStored ? Number.POSITIVE_INFINITY : 0),
+    endedOnceKeys: createKeyFilter(taskKeysStoredUntil),
     types: new Map(),
     workers: new Map(),
     affine: new Map(),

@@ -136,9 +136,6 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly longestRemembered: Iterator<RequestEntry>;
   /** Keys that were left to the store (W10). */
   readonly storedKeys: KeyFilter;
-  /** Keys of creations whose tasks have ended (T12), and those of them with a short life. */
-  readonly endedTaskKeys: KeyFilter;
-  readonly endedOnceKeys: KeyFilter;
   /** Units leased and waited for by type, where the tenant has a quota on one (G2); null where it has none. */
   kindUnits: Map<string, KindEntry> | null;
   readonly tasks: TextMap<TaskEntry>;

@@ -12,6 +12,7 @@ import type { Strength } from "../contract/predicates.ts";
 import type { Lease } from "../contract/records.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
+import type { KeyFilter } from "../index/key-filter.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import type { Node } from "../index/resource-tree.ts";
 import type { ResourceName } from "../names/resource-name.ts";
@@ -163,6 +164,9 @@ export interface TaskBook {
   readonly keys: Map<string, ConcurrencyKey>;
   /** Live tasks by the idempotency keys of their creations (T12). */
   readonly created: Map<string, TaskEntry>;
+  /** Those of tasks that have ended, and of them the ones with a short life. */
+  readonly endedKeys: KeyFilter;
+  readonly endedOnceKeys: KeyFilter;
   readonly types: Map<string, TaskTypeEntry>;
   readonly workers: Map<string, WorkerEntry>;
   /** By worker, known or forgotten: ready tasks that it had before (T7), the next one first. */

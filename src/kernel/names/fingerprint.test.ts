@@ -21,6 +21,7 @@ test("T12, R3: the fingerprints that databases of version 0.1 hold still match",
 
 test("T12, R3: a field that a fingerprint did not have counts only where it is given", () => {
   const before = { taskType: "x", taskBody: null };
-  assert.deepEqual(withoutNew({ ...before, colour: null }, ["colour"]), before);
-  assert.deepEqual(withoutNew({ ...before, colour: "red" }, ["colour"]), { ...before, colour: "red" });
+  const text = (values: object): string => JSON.stringify(withoutNew(values, ["colour"]));
+  assert.equal(text({ ...before, colour: null }), JSON.stringify(before));
+  assert.equal(text({ ...before, colour: "red" }), JSON.stringify({ ...before, colour: "red" }));
 });

@@ -39,7 +39,8 @@ function newFieldsOf(fields: Fields, firstFields: number): readonly string[] {
 
 export function withoutNew(values: object, newFields: readonly string[]): object {
   if (newFields.length === 0) return values;
-  return Object.fromEntries(
-    Object.entries(values).filter(([key, value]) => value !== null || !newFields.includes(key)),
-  );
+  const shown: Record<string, unknown> = { ...values };
+  // What is undefined has no text; to delete it would cost more than the rest.
+  for (const field of newFields) if (shown[field] === null) shown[field] = undefined;
+  return shown;
 }

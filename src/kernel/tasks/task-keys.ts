@@ -16,17 +16,18 @@ export function leaveKeyToHistory(turn: Turn, key: string): void {
   const { tenant, now } = turn;
   const { taskKeysStored, taskKeysStoredUntil } = tenant.counters.record;
   if (!key.startsWith(oncePrefix)) {
-    addKey(tenant.endedTaskKeys, key, Number.POSITIVE_INFINITY, now);
+    addKey(tenant.book.endedKeys, key, Number.POSITIVE_INFINITY, now);
     if (!taskKeysStored) updateCounters(turn, { taskKeysStored: true });
     return;
   }
   const until = now + limits.onceKeyMs;
-  addKey(tenant.endedOnceKeys, key, until, now);
+  addKey(tenant.book.endedOnceKeys, key, until, now);
   // Not with each: it is written ahead, so that a restart asks a little longer.
   if (taskKeysStoredUntil < until) updateCounters(turn, { taskKeysStoredUntil: until + limits.onceKeyMs });
 }
 
 /** Whether history has to be asked before a task with this key is created. */
 export function mayHaveEnded({ tenant, now }: Turn, key: string): boolean {
-  return mayHaveKey(key.startsWith(oncePrefix) ? tenant.endedOnceKeys : tenant.endedTaskKeys, key, now);
+  const { endedKeys, endedOnceKeys } = tenant.book;
+  return mayHaveKey(key.startsWith(oncePrefix) ? endedOnceKeys : endedKeys, key, now);
 }

@@ -90,7 +90,7 @@ for (const [name, text] of [
   ["with two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}"],
   ["with a bad chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"],
 ] as const) {
-  test(`G14: an answer ${name} is no answer, and what was asked may have been done`, async (t) => {
+  test(`G14: an answer ${name} is refused, and what was asked may have been done`, async (t) => {
     const { call } = await serving(t, (socket) => void socket.write(text));
     await assert.rejects(call(), (error) => error instanceof WireBroken && error.mayHaveActed);
   });

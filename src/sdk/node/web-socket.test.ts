@@ -112,7 +112,7 @@ for (const [name, bytes] of [
   });
 }
 
-test("a close by either end is told once, and a peer that is not a stream is one that closed", async (t) => {
+test("a close by either end is reported once, and a peer that is not a stream is one that closed", async (t) => {
   const { peer, closed } = await connected(t, true);
   peer.write(frame(0x88, Buffer.alloc(0)));
   await closed;

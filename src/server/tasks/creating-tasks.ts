@@ -62,14 +62,18 @@ function createAll({ service, command, respond }: RunRequest<CreateTasks>): void
     }
     const task = item.value;
     const create = { type: "create_task", tenant, actor, entropy: unstamped, task, endedDependencies: null } as const;
-    createTask<Answer>(service, create, {
-      encode({ reply, now }) {
-        counts.note(reply);
-        return createdAnswer(reply, { now });
+    submitCreation<Answer>(
+      service,
+      { ...create, asksHistory: true },
+      {
+        encode({ reply, now }) {
+          counts.note(reply);
+          return createdAnswer(reply, { now });
+        },
+        send: (answer) => results.set(index, answer),
+        fail: (fault) => results.fail(fault),
       },
-      send: (answer) => results.set(index, answer),
-      fail: (fault) => results.fail(fault),
-    });
+    );
   }
 }
 
@@ -84,24 +88,26 @@ interface Creating {
 
 /** Submits at once, and reads history only where the kernel asks for it. */
 export function createTask<T>(creating: Creating, command: CreateTask, outlet: EncodingOutlet<T>): void {
-  const { engine, taskKeys } = creating;
-  const { idempotencyKey: key } = command.task;
-  if (key === null) return engine.submit(command, new Creation(creating, command, outlet));
-  taskKeys.hold(command.tenant, key, (release) => {
-    const released = {
-      encode: outlet.encode.bind(outlet),
-      send: (encoded: T) => {
-        release();
-        outlet.send(encoded);
-      },
-      fail: (fault: Error) => {
-        release();
-        outlet.fail(fault);
-      },
-    };
-    const asking = { ...command, asksHistory: true };
-    engine.submit(asking, new Creation(creating, asking, released));
-  });
+  submitCreation(creating, { ...command, asksHistory: true }, outlet);
+}
+
+function submitCreation<T>(creating: Creating, command: CreateTask, outlet: EncodingOutlet<T>): void {
+  creating.engine.submit(command, new Creation(creating, command, outlet, false));
+}
+
+/** T12: what answers a creation whose key is held; it is let go once that is durable. */
+function releasing<T>(outlet: EncodingOutlet<T>, release: () => void): EncodingOutlet<T> {
+  return {
+    encode: outlet.encode.bind(outlet),
+    send: (encoded: T) => {
+      release();
+      outlet.send(encoded);
+    },
+    fail: (fault: Error) => {
+      release();
+      outlet.fail(fault);
+    },
+  };
 }
 
 class Creation<T> implements Outlet<T | null> {
@@ -111,11 +117,14 @@ class Creation<T> implements Outlet<T | null> {
   private command: CreateTask | null;
   /** The decision that history has to complete. */
   private unsettled: Decision | null = null;
+  /** Whether no other creation with the same key is decided meanwhile. */
+  private readonly isHeld: boolean;
 
-  constructor(creating: Creating, command: CreateTask, outlet: EncodingOutlet<T>) {
+  constructor(creating: Creating, command: CreateTask, outlet: EncodingOutlet<T>, isHeld: boolean) {
     this.creating = creating;
     this.outlet = outlet;
     this.command = command;
+    this.isHeld = isHeld;
   }
 
   encode(decided: Decision): T | null {
@@ -143,8 +152,11 @@ class Creation<T> implements Outlet<T | null> {
     const { creating, outlet } = this;
     const { engine, taskKeys } = creating;
     const { tenant, task } = command;
-    const again = (changed: CreateTask): void => engine.submit(changed, new Creation(creating, changed, outlet));
+    const { isHeld } = this;
+    const again = (changed: CreateTask): void =>
+      engine.submit(changed, new Creation(creating, changed, outlet, isHeld));
     if (!isUnknownDependency(decided.reply)) {
+      if (!isHeld) return this.hold(command);
       const known = await taskKeys.find(tenant, task.idempotencyKey ?? "");
       if (known === null) return again({ ...command, asksHistory: false });
       return outlet.send(outlet.encode({ ...decided, reply: answerForRepeated(task, known) }));
@@ -157,6 +169,14 @@ class Creation<T> implements Outlet<T | null> {
       ...Object.fromEntries(ended.map(({ id, status }) => [id, status] as const)),
     };
     again({ ...command, endedDependencies: statuses });
+  }
+
+  /** Asked once more with the key in hand: of two at once, the second finds what the first has done. */
+  private hold(command: CreateTask): void {
+    const { creating, outlet } = this;
+    creating.taskKeys.hold(command.tenant, command.task.idempotencyKey ?? "", (release) => {
+      creating.engine.submit(command, new Creation(creating, command, releasing(outlet, release), true));
+    });
   }
 }
 
