@@ -4,6 +4,7 @@ import type { Client } from "../sdk/client.ts";
 import type { Call, Flag } from "./command.ts";
 import { plain } from "./plain-text.ts";
 import { isServerError } from "./problem.ts";
+import { sharedAgent } from "./session-agent.ts";
 
 export interface Acting {
   readonly agentId: string;
@@ -24,12 +25,16 @@ export function agentNamed({ text, environment }: Call): string | null {
 /**
  * The agent that is named, taken as it is where our credential may act for it: registering it again would take it away
  * from its present instance (A3). One that is unknown, or that this key may only register, is registered; and where
- * none is named, a new one is.
+ * none is named, it is the agent of the coding session that this was started in, else a new one.
  */
 export async function actingAgent(call: Call, client: Client): Promise<Acting> {
   const agentId = agentNamed(call);
   const { LEASEHOLD_AGENT_TOKEN } = call.environment;
-  if (agentId === null) return register(client, null);
+  if (agentId === null) {
+    const shared = await sharedAgent(call);
+    shared?.alive();
+    return shared === null ? register(client, null) : { agentId: shared.agentId, token: shared.token, isNew: false };
+  }
   const token = LEASEHOLD_AGENT_TOKEN || null;
   try {
     // What it holds is verified before it works (L8): a restart may have been announced for it.

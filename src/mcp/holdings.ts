@@ -105,8 +105,8 @@ export class Holdings {
     }
   }
 
-  extend(leases: readonly Lease[], sentAt: Mark): void {
-    for (const { id, expires_in_ms: lifeMs } of leases) prolong(this.leases.get(id), lifeMs, sentAt);
+  extend(leases: readonly { readonly id: string; readonly expires_in_ms?: number }[], sentAt: Mark): void {
+    for (const { id, expires_in_ms: lifeMs = Number.NaN } of leases) prolong(this.leases.get(id), lifeMs, sentAt);
   }
 
   extendTask(leaseId: string, lifeMs: number, sentAt: Mark): void {
@@ -159,6 +159,10 @@ export class Holdings {
 
   leasesOf(agentId: string): readonly string[] {
     return [...this.leases].filter(([, lease]) => lease.agentId === agentId).map(([id]) => id);
+  }
+
+  isWaiting(agentId: string): boolean {
+    return [...this.waiting.values()].includes(agentId);
   }
 
   /** Requests with their agents. */

@@ -24,10 +24,20 @@ export interface SessionOptions {
   /** The agent to be; drawn if null. */
   readonly agentId: string | null;
   readonly labels: Readonly<Record<string, string>>;
+  /** The agent of the coding session that this process belongs to, for another token than the refused one; null for none. */
+  readonly findAgent?: (refused: string | null) => Promise<SharedAgent | null>;
   /** Sees to it that a server is there: called before the first call, and when one gets no answer. */
   readonly ensureServer: () => Promise<void>;
   /** How often what is held is kept alive, at most; well under the claim time of a grant (W8). */
   readonly beatMs?: number;
+}
+
+/** Its guard acts as it too, and keeps alive what it holds as long as the session works. */
+export interface SharedAgent {
+  readonly agentId: string;
+  readonly token: string;
+  /** A sign of life of the session. */
+  alive(): void;
 }
 
 const beatMsUsual = 3_000;
@@ -48,6 +58,7 @@ export class Session implements ControlPlane {
   private readonly hints = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
   private current: string | null = null;
+  private shared: SharedAgent | null = null;
   private registering: Promise<string> | null = null;
   private isEnded = false;
 
@@ -86,7 +97,10 @@ export class Session implements ControlPlane {
     const token = agentToken ?? (isActing ? this.tokenOf(actor) : null);
     const claims = operation.name === "acquire" ? hintKeys(actor ?? "", input) : [];
     await this.untilDue(claims, signal);
+    this.shared?.alive();
     let answered = await this.send(operation, input, token, signal);
+    if (await this.isReplaced(answered, token))
+      answered = await this.send(operation, input, this.tokenOf(actor), signal);
     const { error } = answered.body;
     // A key that only registers agents may read, and act on what is not known here, as the present agent.
     const own = this.tokenOf(this.current);
@@ -138,12 +152,25 @@ export class Session implements ControlPlane {
       ...this.holdings.waits().map(([request_id, agent]) => client.call("cancel_request", { request_id }, as(agent))),
     ]);
     const kept = how === "stopped" ? this.options.agentId : null;
-    const letGo = (agent_id: string): Promise<unknown> =>
-      client.call(agent_id === kept ? "restart_agent" : "release_all", { agent_id }, as(agent_id));
+    const letGo = (agent_id: string): Promise<unknown> => {
+      if (agent_id === kept) return client.call("restart_agent", { agent_id }, as(agent_id));
+      // What the guard of the session leased is the guard's to release.
+      const own = agent_id === this.shared?.agentId ? { lease_ids: this.holdings.leasesOf(agent_id) } : {};
+      return client.call("release_all", { agent_id, ...own }, as(agent_id));
+    };
     await Promise.allSettled(this.holdings.agents().map(letGo));
   }
 
+  /** The session's guard was registered again, with another token than this process knew. */
+  private async isReplaced({ status, body }: Reply, token: string | null): Promise<boolean> {
+    if (this.shared === null || token !== this.shared.token) return false;
+    if (status !== 401 && body["error"] !== "stale_epoch") return false;
+    this.shared = (await this.options.findAgent?.(token)) ?? this.shared;
+    return this.shared.token !== token;
+  }
+
   private tokenOf(agentId: string | null): string | null {
+    if (agentId !== null && agentId === this.shared?.agentId) return this.shared.token;
     return agentId === null ? null : (this.tokens.get(agentId)?.token ?? null);
   }
 
@@ -155,7 +182,13 @@ export class Session implements ControlPlane {
   }
 
   private async register(): Promise<string> {
-    const { agentId, labels } = this.options;
+    const { agentId, labels, findAgent } = this.options;
+    this.shared = agentId === null ? ((await findAgent?.(null)) ?? null) : null;
+    if (this.shared !== null) {
+      this.shared.alive();
+      this.current ??= this.shared.agentId;
+      return this.shared.agentId;
+    }
     const input = { agent_id: agentId ?? drawKey("mcp"), labels };
     const registered = await this.withServer(() => this.options.client.call("register_agent", input));
     const { agent_id } = registered;
@@ -271,6 +304,13 @@ export class Session implements ControlPlane {
       const lease_ids = this.holdings.leasesOf(agent_id);
       const token = this.tokenOf(agent_id);
       try {
+        if (agent_id === this.shared?.agentId && !this.holdings.isWaiting(agent_id)) {
+          // A session that was cancelled must not be kept alive from here.
+          const { answer, sentAt } = await client.ask("verify_all", { agent_id, lease_ids }, { token });
+          this.holdings.extend(answer.leases, sentAt);
+          this.holdings.lose(answer.leases);
+          continue;
+        }
         // Without names, so that the grant of a wait is collected too (W8); what is missing then was lost.
         const { answer: all, sentAt } = await this.withServer(() =>
           client.ask("heartbeat_all", { agent_id }, { token }),

@@ -8,6 +8,7 @@ import type { Command } from "../command.ts";
 import { EmbeddedServer } from "../embedded-server.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
+import { sharedAgent } from "../session-agent.ts";
 import { untilStopped } from "../stop-signals.ts";
 
 const mcpCommand: Command = {
@@ -53,6 +54,7 @@ docs/mcp.md has the tools, and how the usual clients are configured.`,
         folder: folderOf(call.cwd),
       },
       ensureServer: () => embedded.ensure(),
+      findAgent: (refused) => sharedAgent(call, refused),
     });
     await embedded.ensure();
     let how: "over" | "stopped" = "over";
