@@ -3,7 +3,7 @@
  * start, the server's reply and its write to disk. For comparison an empty Node process, and the CPU time of each with
  * its children, which depends less on other load. The hook is the bundled one of the package.
  *
- *   npm run bench:guard [-- --runs 60]
+ *   npm run bench:guard [-- --runs 60 --load 8]
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,9 +15,14 @@ import { stageHook } from "../scripts/hook-bundle.ts";
 import { startServer } from "../src/server/start.ts";
 import { percentile } from "./children.ts";
 
-const { values } = parseArgs({ options: { runs: { type: "string", default: "60" } } });
+const { values } = parseArgs({
+  options: { runs: { type: "string", default: "60" }, load: { type: "string", default: "0" } },
+});
 const runs = Number(values.runs);
-const barMs = 150;
+const load = Number(values.load);
+/** Alone the p95 counts; beside busy processes the p99, because a tool gives up on a hook that is late. */
+const barMs = load > 0 ? 1_000 : 150;
+const share = load > 0 ? 0.99 : 0.95;
 const binary = fileURLToPath(new URL("../bin/leasehold.cjs", import.meta.url));
 const filesInRepository = 2_000;
 
@@ -32,11 +37,13 @@ const env = {
   LEASEHOLD_STATE: join(folder, "state"),
   CLAUDE_PROJECT_DIR: root,
 };
+const busy = Array.from({ length: load }, () => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
 try {
   makeRepository();
   const isGood = await measureAll();
   if (!isGood) process.exitCode = 1;
 } finally {
+  for (const one of busy) one.kill("SIGKILL");
   await server.close();
   rmSync(folder, { recursive: true, force: true });
 }
@@ -96,7 +103,7 @@ async function measureAll(): Promise<boolean> {
   ];
   let isGood = true;
   console.log(
-    `${runs} runs each, a repository of ${filesInRepository} files\n| hook | p50 ms | p95 ms | CPU ms |\n| --- | --- | --- | --- |`,
+    `${runs} runs each, a repository of ${filesInRepository} files, ${load} busy processes beside it\n| hook | p50 ms | p${100 * share} ms | CPU ms |\n| --- | --- | --- | --- |`,
   );
   for (const [name, event, more] of kinds) {
     const times: number[] = [];
@@ -110,13 +117,17 @@ async function measureAll(): Promise<boolean> {
     }
     const cpu = cpuBefore === null ? "–" : (((childrenCpuMs() ?? 0) - cpuBefore) / runs).toFixed(0);
     const sorted = times.toSorted((a, b) => a - b);
-    const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, 0.95)];
+    const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, share)];
     if (event !== null && p95 >= barMs) isGood = false;
     console.log(
       `| ${name} | ${p50.toFixed(0)} | ${p95.toFixed(0)}${event !== null && p95 >= barMs ? " (over the bar)" : ""} | ${cpu} |`,
     );
   }
-  console.log(isGood ? `every p95 is under ${barMs} ms` : `not every p95 is under ${barMs} ms; is the machine busy?`);
+  console.log(
+    isGood
+      ? `every p${100 * share} is under ${barMs} ms`
+      : `not every p${100 * share} is under ${barMs} ms; is the machine busy?`,
+  );
   return isGood;
 }
 

@@ -63,7 +63,7 @@ async function check(repository: Repository, cwd: string, environment: Environme
   return {
     code: 1,
     stdout: "",
-    stderr: `leasehold: nothing is committed, because others hold\n${found.slice(0, shownMax).join("\n")}\n${more > 0 ? `  and ${more} more\n` : ""}Unstage them (git restore --staged PATH), or wait until they are released.\n`,
+    stderr: `leasehold: nothing is committed, because others hold\n${found.slice(0, shownMax).join("\n")}\n${more > 0 ? `  and ${more} more\n` : ""}Unstage them (git restore --staged PATH), or wait until they are released. A person who knows better takes the leases away (leasehold guard release SESSION, leasehold revoke --agent AGENT), or commits all the same (git commit --no-verify).\n`,
   };
 }
 
