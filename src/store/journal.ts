@@ -13,6 +13,7 @@ import { isSealed, type JournalPair } from "./journal-files.ts";
 
 /** A file that has this much is left for the other one. A larger batch fits too: the file grows. */
 const fileBytesAim = 8 * 1024 * 1024;
+const growBytes = 1024 * 1024;
 /** What is not folded is folded after this time, or when it has this size. */
 const foldAfterMs = 100;
 const foldBytesAim = 4 * 1024 * 1024;
@@ -36,6 +37,8 @@ interface Syncing {
 
 export class Journal {
   readonly #handles: readonly [number, number];
+  /** What each file has been written up to. */
+  readonly #sizes: [number, number];
   readonly #epoch: number;
   readonly #fold: (extents: readonly Extent[]) => Promise<void>;
   #file: 0 | 1 = 0;
@@ -52,6 +55,7 @@ export class Journal {
 
   constructor({ paths }: JournalPair, epoch: number, fold: (extents: readonly Extent[]) => Promise<void>) {
     this.#handles = [openSync(paths[0], "r+"), openSync(paths[1], "r+")];
+    this.#sizes = [fstatSync(this.#handles[0]).size, fstatSync(this.#handles[1]).size];
     this.#epoch = epoch;
     this.#fold = fold;
   }
@@ -120,6 +124,15 @@ export class Journal {
     for (let done = 0; done < block.length; ) {
       done += writeSync(handle, block, done, block.length - done, this.#offset + done);
     }
+    const end = this.#offset + block.length;
+    if (end > this.#sizes[this.#file]) this.#grow(handle, end);
+  }
+
+  /** By more than is needed, so that the next commits overwrite again. */
+  #grow(handle: number, end: number): void {
+    const zeros = Buffer.alloc(Math.max(0, Math.min(growBytes, fileBytesAim - end)));
+    for (let done = 0; done < zeros.length; ) done += writeSync(handle, zeros, done, zeros.length - done, end + done);
+    this.#sizes[this.#file] = end + zeros.length;
   }
 
   /** A server that took over has sealed our files before it read them: nothing of ours counts from then on. */
