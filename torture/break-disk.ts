@@ -15,11 +15,18 @@ export const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 
 /**
  * strace attaches to every thread of the server and makes its system calls fail with `error`, from the `first` one on,
- * always or once. A failed call is not executed.
+ * always or once, on all files or on one. A failed call is not executed.
  */
-export async function failSyscalls(pid: number, calls: string, error: string, when: string): Promise<Fault> {
+export async function failSyscalls(
+  pid: number,
+  calls: string,
+  error: string,
+  when: string,
+  file: string | null = null,
+): Promise<Fault> {
   const inject = `inject=${calls}:error=${error}:when=${when}`;
-  const args = ["-f", "-o", "/dev/null", "-e", `trace=${calls}`, "-e", inject, "-p", String(pid)];
+  const only = file === null ? [] : ["-P", file];
+  const args = ["-f", "-o", "/dev/null", ...only, "-e", `trace=${calls}`, "-e", inject, "-p", String(pid)];
   const strace = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
   await untilAttached(strace);
   return {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { format } from "../bench/children.ts";
+import { dataFiles } from "../src/store/sqlite-files.ts";
 import { createSmallDisk, failSyscalls, hasStrace, limitFileSize, type SmallDisk } from "./break-disk.ts";
 import { type FaultPlan, type FaultResult, runFault } from "./fault-trial.ts";
 import { exitOnSignals } from "./server-process.ts";
@@ -48,6 +49,17 @@ for (const [name, calls, error, when, faultMs, cause] of hasStrace ? injections 
     faultMs,
     cause,
   });
+}
+/** The journal is well, but what it has cannot be moved into the tables: the commits after that fail. */
+const foldInjections = [
+  ["the fold finds no space (ENOSPC)", "pwrite64", "ENOSPC", diskFull],
+  ["the fold's fsync fails (EIO)", "fsync,fdatasync", "EIO", fsyncFailed],
+] as const;
+for (const [name, calls, error, cause] of hasStrace ? foldInjections : []) {
+  const dataFolder = folderFor(name);
+  const log = `${dataFiles(dataFolder).database}-wal`;
+  const begin: FaultPlan["begin"] = ({ pid }) => failSyscalls(pid, calls, error, "1+", log);
+  plans.push({ name, dataFolder, begin, faultMs: 1_500, cause });
 }
 if (!hasStrace) console.log("strace is missing (apt-get install strace): faults of single system calls are NOT tried.");
 
