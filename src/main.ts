@@ -9,12 +9,16 @@ import { fileURLToPath } from "node:url";
 enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/leasehold", import.meta.url)));
 
 const { main } = await import("./cli/main.ts");
-await main(await lineOf(process.argv.slice(2)), process.env);
+await main(lineOf(process.argv.slice(2)), process.env);
 
-async function lineOf(args: readonly string[]): Promise<readonly string[]> {
-  const [first] = args;
-  if (first === undefined || first.startsWith("-")) return ["serve", ...args];
-  if (first !== "keys" || args.some((arg) => /^--(data|url|help)\b/.test(arg))) return args;
-  const { loadConfig } = await import("./server/config/config.ts");
-  return [...args, "--data", loadConfig({}, process.env).data];
+/** As `leasehold` takes it, with the data of this checkout in ./data, which git ignores. */
+function lineOf(args: readonly string[]): readonly string[] {
+  const [first = "serve"] = args;
+  const line = first.startsWith("-") || args.length === 0 ? ["serve", ...args] : args;
+  const says = (name: string) => args.some((arg) => arg === name || arg.startsWith(`${name}=`));
+  const { LEASEHOLD_DATA, LEASEHOLD_CONFIG } = process.env;
+  if (says("--data") || says("--config") || LEASEHOLD_DATA || LEASEHOLD_CONFIG) return line;
+  if (["serve", "restore", "ledger"].includes(line[0] ?? "")) process.env["LEASEHOLD_DATA"] = "./data";
+  const isOnData = line[0] === "keys" && !says("--url") && !says("--profile") && !says("--help");
+  return isOnData ? [...line, "--data", "./data"] : line;
 }

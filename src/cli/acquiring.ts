@@ -12,18 +12,18 @@ import { blockedWords } from "./lease-words.ts";
 import type { Output } from "./output.ts";
 import { Failure, UsageProblem } from "./problem.ts";
 
-const waitMsDefault = 30_000;
+const silenceMs = 2_000;
 
-/** As `flock` has them. */
+/** As `flock` has them: it waits until it has them, unless it is given a limit. */
 export const waitFlags: Flags = {
   nonblock: { short: "n", words: "do not wait: fail at once where something is in the way" },
-  wait: { short: "w", sign: "TIME", words: "wait this long at most [30s]; a bare number is in seconds" },
+  wait: { short: "w", sign: "TIME", words: "wait this long at most [for ever]; a bare number is in seconds" },
 };
 
 export function waitMsOf(call: Call): number {
   const isNow = call.isSet("nonblock");
   if (isNow && call.isSet("wait")) throw new UsageProblem("give -n (do not wait) or -w TIME, not both");
-  return isNow ? 0 : (call.durationMs("wait") ?? waitMsDefault);
+  return isNow ? 0 : (call.durationMs("wait") ?? Number.POSITIVE_INFINITY);
 }
 
 export interface Claim {
@@ -41,20 +41,27 @@ export interface Claim {
 
 export async function acquire(actor: Actor, claim: Claim, out: Output): Promise<Timed<Granted>> {
   const { intents, ttlMs, waitMs, purpose, givenUp, conflictCode = exitCodes.notGranted } = claim;
+  const waiting = new WaitingNote(out);
   const options = {
     timeoutMs: waitMs,
     signal: givenUp,
     ...(ttlMs !== null && { ttlMs }),
     ...(purpose !== null && { purpose }),
-    onWait: noteOnce(out),
+    onWait: (verdict: Waiting | Standby | Died) => waiting.begin(verdict),
   };
   try {
-    return await acquireLeases(actor, intents, options, { rollBack: (died) => rollBack(actor, died), outlasts: false });
+    return await acquireLeases(actor, intents, options, {
+      rollBack: (died) => rollBack(actor, died),
+      // A wait without a limit goes on through a restart of the server.
+      outlasts: waitMs === Number.POSITIVE_INFINITY,
+    });
   } catch (error) {
     if (!givenUp.aborted) throw notGranted(error, conflictCode);
     await leaveNothing(actor, claim.isNew);
     const signal = givenUp.reason as NodeJS.Signals;
     throw new Failure(`given up because of ${signal}`, signalCode(constants.signals[signal]), { cause: error });
+  } finally {
+    waiting.end();
   }
 }
 
@@ -92,20 +99,33 @@ class HeldMeanwhile extends Died {
   }
 }
 
-/** Once, and only at a terminal. */
-function noteOnce(out: Output): (verdict: Waiting | Standby | Died) => void {
-  let wasSaid = false;
-  return (verdict) => {
-    if (wasSaid || !process.stderr.isTTY) return;
-    wasSaid = true;
+/** Says once what is waited for: at once on a terminal, and elsewhere after some silence. */
+class WaitingNote {
+  private readonly out: Output;
+  private timer: NodeJS.Timeout | null = null;
+  private wasSaid = false;
+
+  constructor(out: Output) {
+    this.out = out;
+  }
+
+  begin(verdict: Waiting | Standby | Died): void {
+    if (this.wasSaid) return;
+    this.wasSaid = true;
     const blockers = verdict instanceof Died ? verdict.blockedBy : verdict.blocked_by;
     // Nobody is in the way of a lease that its cell is setting up (G6).
-    out.note(blockers.length === 0 ? "waits for its cell" : `waits: ${blockedWords(blockers)}`);
-  };
+    const words = blockers.length === 0 ? "waits for its cell" : `waits: ${blockedWords(blockers)}`;
+    if (process.stderr.isTTY) this.out.note(words);
+    else this.timer = setTimeout(() => this.out.note(words), silenceMs);
+  }
+
+  end(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
 }
 
 /** Something in the way ends with the code that the caller chose, and names it; all else as ever. */
-function notGranted(error: unknown, code: number): unknown {
+export function notGranted(error: unknown, code: number): unknown {
   if (!(error instanceof LeaseholdError) || serverErrorCode(error) !== exitCodes.notGranted) return error;
   const { blockedBy, detail, body } = error;
   const isToRelease = error instanceof HeldMeanwhile;

@@ -5,9 +5,16 @@ import type { Call, Command, Flag, Flags, Token } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
 import { UsageProblem } from "./problem.ts";
 
-/** What every command takes. */
+const localFlags: Flags = {
+  json: { words: "answer in JSON, one object a line" },
+  help: { short: "h", words: "show this" },
+  version: { short: "V", words: "show the version" },
+};
+
+/** What every command takes that speaks to a server. */
 export const globalFlags: Flags = {
   url: { sign: "URL", words: `the server [${defaultUrl}]; also LEASEHOLD_URL` },
+  profile: { sign: "NAME", words: "a server that `leasehold profiles` knows; also LEASEHOLD_PROFILE" },
   key: { sign: "KEY", words: "a key or an agent's token; better in LEASEHOLD_KEY" },
   "key-file": { sign: "FILE", words: "a file with the key, its owner's alone; also LEASEHOLD_KEY_FILE" },
   "tls-ca": { sign: "FILE", words: "the CA of an https server, in PEM; also LEASEHOLD_CA or LEASEHOLD_TLS_CA" },
@@ -18,10 +25,13 @@ export const globalFlags: Flags = {
   },
   tenant: { sign: "ID", words: "the tenant, for operators; also LEASEHOLD_TENANT" },
   timeout: { sign: "TIME", words: "how long the server may take to answer [30s]; also LEASEHOLD_TIMEOUT" },
-  json: { words: "answer in JSON, one object a line" },
-  help: { short: "h", words: "show this" },
-  version: { short: "V", words: "show the version" },
+  ...localFlags,
 };
+
+/** Beside the command's own. */
+export function sharedFlags({ offline }: Pick<Command, "offline">): Flags {
+  return offline === true ? localFlags : globalFlags;
+}
 
 export type Line = Pick<
   Call,
@@ -29,7 +39,7 @@ export type Line = Pick<
 >;
 
 export function readLine(command: Command, args: readonly string[]): Line {
-  const flags: Flags = { ...globalFlags, ...command.flags };
+  const flags: Flags = { ...sharedFlags(command), ...command.flags };
   const dashes = command.wraps === true ? args.indexOf("--") : -1;
   const own = dashes === -1 ? args : args.slice(0, dashes);
   const tokens = parse(command, flags, own);
@@ -140,11 +150,17 @@ function wrong(name: string, flags: Flags, value: string, wanted: string): Usage
   return new UsageProblem(`${shown} is "${value.slice(0, 80)}"; give ${wanted}`);
 }
 
-/** What was probably meant: at most two letters away; null if nothing is. */
+/** What was probably meant: letters changed places, or at most two differ, and less than half; null if nothing is. */
 export function nearest(word: string, known: readonly string[]): string | null {
   const distances = known.map((one) => ({ one, distance: distanceOf(word, one) }));
   const [best] = distances.toSorted((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= 2 && best.distance < best.one.length ? best.one : null;
+  if (best === undefined || best.distance > 2) return null;
+  const isLike = best.distance * 2 < Math.max(word.length, best.one.length) || lettersOf(word) === lettersOf(best.one);
+  return isLike ? best.one : null;
+}
+
+function lettersOf(word: string): string {
+  return [...word].toSorted().join("");
 }
 
 /** Letters to add, drop or change. */

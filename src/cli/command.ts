@@ -37,6 +37,8 @@ export interface Command {
   readonly examples: readonly (readonly [line: string, what: string])[];
   /** What follows `--` is another command with its arguments, which are not parsed here. */
   readonly wraps?: true;
+  /** Needs no server, and so takes no flags that say which one. */
+  readonly offline?: true;
   /** Returns the exit code; undefined means success. */
   run(call: Call): Promise<number | undefined>;
 }

@@ -11,11 +11,13 @@ const receipts = () => import("./commands/receipts.ts");
 const agents = () => import("./commands/agents.ts");
 const backup = () => import("./commands/backup.ts");
 const artifacts = () => import("./commands/artifacts.ts");
+const start = () => import("./commands/start.ts");
 const help = () => import("./commands/help.ts");
 
 export const groups: Readonly<Record<string, Modules>> = {
   "Work under a lease": { run: () => import("./commands/run.ts"), work: () => import("./commands/work.ts") },
   Leases: {
+    wait: () => import("./commands/wait.ts"),
     acquire: () => import("./commands/acquire.ts"),
     renew: leases,
     release: leases,
@@ -50,6 +52,8 @@ export const groups: Readonly<Record<string, Modules>> = {
     mcp: () => import("./commands/mcp.ts"),
   },
   "Running a server": {
+    start,
+    status: start,
     serve: () => import("./commands/serve.ts"),
     doctor: () => import("./commands/doctor.ts"),
     keys: () => import("./commands/keys.ts"),
@@ -60,7 +64,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     backup,
     restore: backup,
   },
-  "This command line": { completion: help, help },
+  "This command line": { profiles: () => import("./commands/profiles.ts"), version: start, completion: help, help },
 };
 
 const modules = new Map(Object.values(groups).flatMap((group) => Object.entries(group)));

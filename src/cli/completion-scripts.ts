@@ -1,5 +1,5 @@
 /** The scripts that shells complete by: plain word lists, so that a press of the tab key starts nothing. */
-import { globalFlags } from "./arguments.ts";
+import { sharedFlags } from "./arguments.ts";
 import type { Command, Flags } from "./command.ts";
 
 export const shells = ["bash", "zsh", "fish"] as const;
@@ -12,7 +12,10 @@ interface Entry {
 }
 
 export function completionScript(shell: Shell, commands: readonly Command[]): string {
-  const entries = commands.map(({ name, summary, flags }) => ({ name, summary, flags: { ...globalFlags, ...flags } }));
+  const entries = commands.map((command) => {
+    const { name, summary, flags } = command;
+    return { name, summary, flags: { ...sharedFlags(command), ...flags } };
+  });
   return scripts[shell](entries);
 }
 

@@ -1,8 +1,11 @@
 /** Which server, and with which key. A wrong address or key is reported before anything is sent. */
-import { defaultPort, defaultUrl } from "../names/defaults.ts";
+import { type NamedServer, SettingsProblem, serverFor } from "../guard/settings.ts";
+import { defaultUrl } from "../names/defaults.ts";
+import { NamingProblem, type Project, readProject } from "../names/project-file.ts";
+import { findRepository } from "../names/repository.ts";
 import type { Client } from "../sdk/client.ts";
 import { type ClientTlsFiles, clientTlsEnvironment, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
-import { insecureWords, mayCarrySecret } from "../trust/loopback.ts";
+import { insecureWords, isLoopback, mayCarrySecret } from "../trust/loopback.ts";
 import type { Call, Environment } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
 import { readKeyFile } from "./key-file.ts";
@@ -16,40 +19,85 @@ export interface Address {
   /** What a client trusts and shows over TLS; read when it connects. */
   readonly tls: ClientTlsFiles;
   readonly isInsecure: boolean;
+  /** Why it is not known which server is meant; said when one is needed, since many commands need none. */
+  readonly problem: UsageProblem | null;
 }
 
 /** A user is waiting: a missing server is reported in a second, not in ten. */
 const retries = 3;
 
-export function readAddress(line: Pick<Call, "text" | "isSet">, environment: Environment): Address {
-  const { LEASEHOLD_URL, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_TIMEOUT } = environment;
-  const url = line.text("url") ?? (LEASEHOLD_URL || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`);
-  const key = line.text("key") ?? readKey(line, environment);
-  const tenant = line.text("tenant") ?? (LEASEHOLD_TENANT || null);
+export function readAddress(line: Pick<Call, "text" | "isSet">, environment: Environment, cwd: string): Address {
+  const { LEASEHOLD_TENANT, LEASEHOLD_TIMEOUT, LEASEHOLD_INSECURE } = environment;
+  const { server, problem } = findServer(line, environment, cwd);
+  const { url, isOwn, profile } = server;
+  const mayHaveKey = isOwn || !URL.canParse(url) || isLoopback(new URL(url).hostname);
+  const key = line.text("key") ?? readKey(line, mayHaveKey ? environment : {}, profile?.key_file ?? null);
+  const tenant = line.text("tenant") ?? (profile?.tenant || LEASEHOLD_TENANT || null);
   const timeout = line.text("timeout") ?? (LEASEHOLD_TIMEOUT || null);
   const timeoutMs = timeout === null ? null : readDurationMs(timeout);
   if (timeout !== null && timeoutMs === null) {
     throw new UsageProblem(`--timeout is "${timeout.slice(0, 80)}"; give a duration such as 500ms, 30s or 5m`);
   }
   const tls = clientTlsFiles(environment, {
-    ca: line.text("tls-ca"),
-    cert: line.text("tls-cert"),
-    key: line.text("tls-key"),
+    ca: line.text("tls-ca") ?? profile?.tls_ca ?? null,
+    cert: line.text("tls-cert") ?? profile?.tls_cert ?? null,
+    key: line.text("tls-key") ?? profile?.tls_key ?? null,
   });
-  const { LEASEHOLD_INSECURE } = environment;
   const isInsecure = line.isSet("insecure") || LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
-  return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure };
+  return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure, problem };
 }
 
+/** What a flag says goes before the environment, and that before the repository's `.leasehold.json`. */
+function findServer(
+  line: Pick<Call, "text">,
+  environment: Environment,
+  cwd: string,
+): { readonly server: NamedServer; readonly problem: UsageProblem | null } {
+  const url = line.text("url");
+  const profile = line.text("profile");
+  if (url !== null && profile !== null) throw new UsageProblem("give --url or --profile, not both");
+  const said =
+    url !== null
+      ? { ...environment, LEASEHOLD_URL: url }
+      : profile !== null
+        ? { ...environment, LEASEHOLD_URL: undefined, LEASEHOLD_PROFILE: profile }
+        : environment;
+  try {
+    const isSaid = Boolean(said["LEASEHOLD_URL"] || said["LEASEHOLD_PROFILE"]);
+    return { server: serverFor(isSaid ? {} : projectAt(cwd), said), problem: null };
+  } catch (error) {
+    if (!(error instanceof SettingsProblem || error instanceof NamingProblem)) throw error;
+    return { server: serverFor({}, {}), problem: new UsageProblem(error.message) };
+  }
+}
+
+function projectAt(cwd: string): Project {
+  const root = findRepository(cwd)?.root;
+  return (root === undefined ? null : readProject(root)) ?? {};
+}
+
+/** For commands that need no server. */
+export const nowhere: Address = {
+  url: defaultUrl,
+  key: null,
+  tenant: null,
+  timeoutMs: null,
+  tls: { ca: null, cert: null, key: null },
+  isInsecure: false,
+  problem: null,
+};
+
 /** M10: before a key is sent, and not for commands that need no server. */
-export function checkMaySend({ url, key, isInsecure }: Address): void {
+export function checkMaySend({ url, key, isInsecure, problem }: Address): void {
+  if (problem !== null) throw problem;
   if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new UsageProblem(insecureWords(url));
 }
 
-function readKey(line: Pick<Call, "text">, environment: Environment): string | null {
+function readKey(line: Pick<Call, "text">, environment: Environment, profileFile: string | null): string | null {
   const { LEASEHOLD_KEY, LEASEHOLD_KEY_FILE } = environment;
   const file = line.text("key-file") ?? (LEASEHOLD_KEY ? null : LEASEHOLD_KEY_FILE || null);
-  return file === null ? LEASEHOLD_KEY || null : readKeyFile(file, environment);
+  if (file !== null) return readKeyFile(file, environment);
+  return LEASEHOLD_KEY || (profileFile === null ? null : readKeyFile(profileFile, {}));
 }
 
 /** For a command that is started: how to reach the server, where flags said so. */

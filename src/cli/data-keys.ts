@@ -12,6 +12,7 @@ import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/watching/event-json.ts";
 import { hashSecret, newKeyId, newSecret } from "../server/auth/credentials.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
+import { checkDataPlace, existingData } from "./data-folder.ts";
 import { Failure } from "./problem.ts";
 
 const operator = { tenant: defaultTenant, actor: { role: "operator", agentId: null, epoch: null } } as const;
@@ -24,6 +25,7 @@ export class DataKeys {
   }
 
   async create(role: Role, tenant: string | null, label: string | null, expiresAt: Millis | null) {
+    checkDataPlace(this.data);
     const secret = newSecret();
     const key = {
       id: newKeyId(),
@@ -39,6 +41,7 @@ export class DataKeys {
   }
 
   async rotate(keyId: string, overlapMs: number, expiresAt: Millis | null) {
+    existingData(this.data);
     const secret = newSecret();
     const hash = hashSecret(secret);
     await this.run({ type: "rotate_key", ...operator, entropy: drawEntropy(), keyId, overlapMs, expiresAt, hash });
@@ -46,6 +49,7 @@ export class DataKeys {
   }
 
   list(): Promise<readonly Key[]> {
+    existingData(this.data);
     return this.withEngine((engine) =>
       engine.ask((state) =>
         [...keysIn(state).values()].map(({ record }) => record).toSorted((a, b) => a.createdAt - b.createdAt),
@@ -54,6 +58,7 @@ export class DataKeys {
   }
 
   async delete(keyId: string) {
+    existingData(this.data);
     await this.run({ type: "delete_key", ...operator, entropy: drawEntropy(), keyId });
     return { key_id: keyId };
   }

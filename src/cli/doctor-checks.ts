@@ -6,6 +6,7 @@ import type { Client } from "../sdk/client.ts";
 import { version } from "../server/config/version.ts";
 import { isLoopback } from "../trust/loopback.ts";
 import { showDuration } from "./durations.ts";
+import { startAdvice } from "./failure.ts";
 import { isServerError, messageOf } from "./problem.ts";
 
 export interface Check {
@@ -42,8 +43,7 @@ export async function checkReach(client: Client): Promise<Reach> {
       response = await client.fetch("/healthz", {}, { signal: AbortSignal.timeout(5_000) });
       await response.arrayBuffer();
     } catch (error) {
-      const detail = `no server answers at ${client.url}; start one with \`leasehold serve\`, or name another with --url`;
-      return { found: problem(isServerError(error) ? detail : String(error)), roundTripMs: 0, serverMs: null, askedMs };
+      return { found: problem(silenceWords(client.url, error)), roundTripMs: 0, serverMs: null, askedMs };
     }
     const roundTripMs = performance.now() - began;
     if (best !== null && roundTripMs >= best.roundTripMs) continue;
@@ -56,6 +56,19 @@ export async function checkReach(client: Client): Promise<Reach> {
   }
   if (best === null) throw new TypeError("it was asked at least once");
   return best;
+}
+
+/** Nobody listens, or somebody does and says nothing: a server that is frozen, or another program. */
+function silenceWords(url: string, error: unknown): string {
+  const isSilent = (error as { readonly name?: unknown }).name === "TimeoutError" || codeOf(error) === "aborted";
+  if (isSilent) return `${url} can be reached, but does not answer within 5 s; the server is overloaded or frozen`;
+  return isServerError(error)
+    ? `no server answers at ${url}; ${startAdvice(url)}, or name another with --url`
+    : String(error);
+}
+
+function codeOf(error: unknown): string | null {
+  return isServerError(error) ? error.code : null;
 }
 
 async function checkReady(client: Client): Promise<Finding> {

@@ -3,9 +3,9 @@
  * address has it, the others use it; and when that process ends, the next one that misses it takes its place, with the
  * same data.
  */
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { homeFolder } from "../names/defaults.ts";
 import type { RunningServer } from "../server/start.ts";
 import type { Environment } from "./command.ts";
 import { messageOf } from "./problem.ts";
@@ -52,7 +52,8 @@ export class EmbeddedServer {
       if (!isLoopback(hostname) || protocol !== "http:" || this.running !== null) return;
       try {
         const { LEASEHOLD_DATA, LEASEHOLD_OWNER_ONLY } = environment;
-        const folder = data ?? (LEASEHOLD_DATA || join(homedir(), ".leasehold", "data"));
+        const folder = data ?? (LEASEHOLD_DATA || join(homeFolder(), "data"));
+        (await import("./data-folder.ts")).checkDataPlace(folder);
         const host = hostname.replace(/^\[|\]$/g, "");
         const { loadConfig } = await import("../server/config/config.ts");
         const { startServer } = await import("../server/start.ts");

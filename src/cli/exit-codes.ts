@@ -8,10 +8,10 @@ const table = {
   dataLocked: [3, "another server has the data"],
   dataTooNew: [4, "the data was written by a newer Leasehold"],
   cannotListen: [5, "the server cannot listen at that address"],
-  unavailable: [6, "the server cannot serve now, or does not answer in time; try again"],
+  unavailable: [6, "no server answers, or it cannot serve now; try again"],
   notSo: [
     7,
-    "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `policy test`, `doctor`",
+    "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `policy test`, `doctor`; or `tasks wait` saw no end in time",
   ],
   notGranted: [
     107,
@@ -36,11 +36,10 @@ export function exitMeaning(name: ExitName): string {
 
 /** Of the server's refusals; all others are wrong usage or a failure, by their status. */
 const refusals: Readonly<Partial<Record<ExitName, string>>> = {
-  usage:
-    "unreachable bad_answer unauthorized forbidden tenant_unknown host_not_allowed duplicate_intent manifest_too_large",
+  usage: "bad_answer unauthorized forbidden tenant_unknown host_not_allowed duplicate_intent manifest_too_large",
   notGranted: "die would_wait wait_timeout request_canceled lease_denied paused",
   unavailable:
-    "timeout rate_limited too_many_connections memory_exhausted too_many_in_flight shutting_down database_unavailable",
+    "unreachable timeout rate_limited too_many_connections memory_exhausted too_many_in_flight shutting_down database_unavailable",
   leaseLost: "lease_lost",
 };
 const refusalCodes = new Map(

@@ -5,7 +5,7 @@ import type { LeaseholdError } from "../sdk/errors.ts";
 import { ConfigProblem, NoKeys } from "../server/config/config.ts";
 import { StoreFault } from "../store/faults.ts";
 import { MasterKeysUnusable } from "../token/node/master-keys.ts";
-import { TrustProblem } from "../trust/loopback.ts";
+import { isLoopback, TrustProblem } from "../trust/loopback.ts";
 import { exitCodes, serverErrorCode } from "./exit-codes.ts";
 import { plain } from "./plain-text.ts";
 import { Failure, isServerError, UsageProblem } from "./problem.ts";
@@ -36,14 +36,20 @@ export function describeFailure(error: unknown, url: string | null) {
 function lineOf({ code, detail }: LeaseholdError, url: string | null): string {
   switch (code) {
     case "unreachable":
-      return `no server answers at ${url}; start one with \`leasehold serve\`, or name another with --url`;
+      return `no server answers at ${url}; ${startAdvice(url)}, or name another with --url`;
     case "timeout":
-      return `the server at ${url} did not answer in time; check it with \`leasehold doctor\``;
+      return `the server at ${url} did not answer in time, though its address can be reached; check it with \`leasehold doctor\``;
     case "unauthorized":
       return `${detail} Give the key with --key, or in LEASEHOLD_KEY.`;
     default:
       return `${detail} (${code})`;
   }
+}
+
+/** One can only be started on this machine. */
+export function startAdvice(url: string | null): string {
+  const isHere = url !== null && isLoopback(new URL(url).hostname);
+  return isHere ? "start one with `leasehold` (`npx leasehold`)" : "see that it runs and can be reached from here";
 }
 
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };

@@ -1,6 +1,6 @@
 /** Help, generated from the tables that the line is parsed by. */
 import { version } from "../server/config/version.ts";
-import { globalFlags } from "./arguments.ts";
+import { globalFlags, sharedFlags } from "./arguments.ts";
 import type { Command, Flags } from "./command.ts";
 import { commandsOf, groups } from "./commands.ts";
 import { type ExitName, exitCodes, exitMeaning } from "./exit-codes.ts";
@@ -17,12 +17,12 @@ export async function overview(paint: Paint): Promise<string> {
     ...(await Promise.all(sections)),
     `${paint.bold("Flags of all commands")}\n${flagLines(globalFlags)}`,
     `${paint.bold("Examples")}\n${[
-      "  leasehold serve",
+      "  leasehold",
       "  leasehold run -x src/auth.ts -s src/types/ -- npm run build",
       "  leasehold ls",
       "  leasehold top",
     ].join("\n")}`,
-    `${paint.bold("Exit codes")}\n${exitLines(["done", "failed", "usage", "notGranted", "leaseLost"])}\n  docs/cli.md has them all.`,
+    `${paint.bold("Exit codes")}\n${exitLines(["done", "failed", "usage", "notGranted", "leaseLost"])}\n  docs/cli.md of the package has them all.`,
   ].join("\n\n")}\n`;
 }
 
@@ -31,13 +31,18 @@ export function commandHelp(command: Command, paint: Paint): string {
   const parts = [
     `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
     `${paint.bold("Usage")}\n  leasehold ${`${name} ${usage}`.trim()}`,
-    ...(about === undefined ? [] : [about]),
+    ...(about === undefined ? [] : [reflow(about)]),
+    ...(/\bRES\b/.test(usage) ? [reflow(resourceWords)] : []),
     ...(Object.keys(flags).length === 0 ? [] : [`${paint.bold("Flags")}\n${flagLines(flags)}`]),
-    `${paint.bold("Flags of all commands")}\n${flagLines(globalFlags)}`,
+    `${paint.bold("Flags of all commands")}\n${flagLines(sharedFlags(command))}`,
     `${paint.bold("Examples")}\n${examples.map(([line, what]) => `  ${line}\n      ${paint.dim(what)}`).join("\n")}`,
   ];
   return `${parts.join("\n\n")}\n`;
 }
+
+const resourceWords =
+  "RES is a name with a type in capital letters, such as GPU:/rack-1/a100, or a path: src/auth.ts is " +
+  "FILE:/<repository>/src/auth.ts from every folder of the repository, and src/ with its slash is all that is below it.";
 
 /** For a word that several commands begin with: "tasks". */
 export function groupHelp(name: string, commands: readonly Command[], paint: Paint): string {
@@ -58,7 +63,34 @@ function flagLines(flags: Flags): string {
     words: `${words}${many === true ? "; may be repeated" : ""}`,
   }));
   const width = Math.max(26, ...rows.map(({ shown }) => shown.length + 2));
-  return rows.map(({ shown, words }) => `  ${shown.padEnd(width)}${words}`).join("\n");
+  return rows.map(({ shown, words }) => wrap(`  ${shown.padEnd(width)}`, words, width + 2)).join("\n");
+}
+
+/** A terminal's width, within what is good to read. */
+function textWidth(): number {
+  return Math.min(Math.max(process.stdout.columns ?? 100, 60), 100);
+}
+
+/** Paragraphs are written for the source's width, and shown in the terminal's. */
+function reflow(text: string): string {
+  return text
+    .split("\n\n")
+    .map((paragraph) => wrap("", paragraph.replaceAll("\n", " "), 0))
+    .join("\n\n");
+}
+
+/** Words after a lead, in lines that begin below the first of them. */
+function wrap(lead: string, words: string, indent: number): string {
+  const lines: string[] = [];
+  let line = lead;
+  for (const word of words.split(" ")) {
+    const isFirst = line === lead || line.length === indent;
+    if (!isFirst && line.length + 1 + word.length > textWidth()) {
+      lines.push(line);
+      line = `${" ".repeat(indent)}${word}`;
+    } else line = isFirst ? `${line}${word}` : `${line} ${word}`;
+  }
+  return [...lines, line].join("\n");
 }
 
 function exitLines(names: readonly ExitName[]): string {

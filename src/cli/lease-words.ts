@@ -1,25 +1,46 @@
 /** Leases and what is in the way, in words. */
 import type { Blocker, Lease, ObservationUpdate } from "../sdk/wire.ts";
+import type { Flag } from "./command.ts";
 import { showDuration } from "./durations.ts";
 import type { Output } from "./output.ts";
-import { shareColour } from "./paint.ts";
+import { type Colour, shareColour } from "./paint.ts";
 import { plain } from "./plain-text.ts";
 import type { Column } from "./table.ts";
 
+/** What a person wants to know of a lease, the most important first. */
 export const leaseColumns: readonly Column<Lease>[] = [
-  { title: "LEASE", cell: ({ id }) => id },
-  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "front" },
+  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "front", last: true },
   { title: "PREDICATE", cell: ({ predicate }) => predicate },
   { title: "AGENT", cell: ({ agent_id: agent }) => agent, gives: "end" },
+  { title: "LEFT", cell: leftText, colour: leftColour },
+  { title: "PURPOSE", cell: ({ purpose }) => purpose ?? "", gives: "end" },
+];
+
+/** All of it, for programs, and for commands that take a lease's id. */
+export const leaseColumnsLong: readonly Column<Lease>[] = [
+  ...leaseColumns.filter(({ title }) => title !== "LEFT" && title !== "PURPOSE"),
   { title: "STATE", cell: ({ state }) => state },
   { title: "FENCE", cell: ({ fence }) => String(fence) },
   {
     title: "LEFT",
     cell: (lease) => (lease.expires_in_ms > 0 ? showDuration(lease.expires_in_ms) : "-"),
-    colour: (lease) => (lease.expires_in_ms > 0 ? shareColour(lease.expires_in_ms / lease.ttl) : "dim"),
+    colour: leftColour,
   },
+  { title: "LEASE", cell: ({ id }) => id },
   { title: "PURPOSE", cell: ({ purpose }) => purpose ?? "", gives: "end" },
 ];
+
+export const longFlag: Flag = { short: "l", words: "more columns, ids too; a pipe always gets them" };
+
+/** A state that is not the usual one is worth a word. */
+function leftText({ expires_in_ms: left, state }: Lease): string {
+  const time = left > 0 ? showDuration(left) : "-";
+  return state === "ACTIVE" ? time : `${time} ${state}`;
+}
+
+function leftColour({ expires_in_ms: left, ttl }: Lease): Colour {
+  return left > 0 ? shareColour(left / ttl) : "dim";
+}
 
 /** One line: who is in the way, with what, for how long, and why. */
 export function blockerLine(blocker: Blocker): string {

@@ -2,7 +2,7 @@
 import { checkWords, globalFlags, nearest, readLine } from "./arguments.ts";
 import type { Call, Command, Environment } from "./command.ts";
 import { allCommands, commandsUnder } from "./commands.ts";
-import { connect, readAddress } from "./connection.ts";
+import { connect, nowhere, readAddress } from "./connection.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { Output } from "./output.ts";
 import { UsageProblem } from "./problem.ts";
@@ -23,20 +23,20 @@ async function runLine(args: readonly string[], environment: Environment): Promi
   const out = new Output(environment, isJson);
   let url: string | null = null;
   try {
-    const found = await findCommand(args);
+    const found = await findCommand(args.length === 0 ? ["start"] : args);
     if (found === null) return (await helpFor(args, out)) ?? exitCodes.done;
     const { command, rest } = found;
-    const flags = own.slice(args.length - rest.length);
+    const flags = rest.slice(0, rest.includes("--") ? rest.indexOf("--") : rest.length);
     if (flags.includes("--help") || flags.includes("-h")) {
       out.print((await import("./help.ts")).commandHelp(command, out.paint));
       return exitCodes.done;
     }
     if (flags.includes("--version")) return await printVersion(out);
+    const cwd = process.cwd();
     const line = readLine(command, rest);
     checkWords(command, line.words);
-    const address = readAddress(line, environment);
+    const address = command.offline === true ? nowhere : readAddress(line, environment, cwd);
     ({ url } = address);
-    const cwd = process.cwd();
     let client: ReturnType<typeof connect> | null = null;
     const call: Call = {
       ...line,
@@ -52,7 +52,10 @@ async function runLine(args: readonly string[], environment: Environment): Promi
         return client;
       },
       commands: allCommands,
-      ask: async (name, input, options) => (await call.connect()).call(name, input, options),
+      ask: async (name, input, options) => {
+        const asked = (await call.connect()).call(name, input, options);
+        return notingSilence(asked, () => out.note(`waits for ${url} to answer`));
+      },
     };
     try {
       return (await command.run(call)) ?? exitCodes.done;
@@ -68,32 +71,54 @@ async function runLine(args: readonly string[], environment: Environment): Promi
   }
 }
 
-/** The longest name that the line begins with: "tasks add" before "tasks". */
+const silenceMs = 2_000;
+
+/** Shows a person at a terminal what takes so long. */
+async function notingSilence<T>(work: Promise<T>, note: () => void): Promise<T> {
+  if (process.stderr.isTTY !== true) return work;
+  const timer = setTimeout(note, silenceMs);
+  return work.finally(() => clearTimeout(timer));
+}
+
+/** The longest name that the line begins with: "tasks add" before "tasks". Flags of all commands may stand before it. */
 async function findCommand(
   args: readonly string[],
 ): Promise<{ readonly command: Command; readonly rest: readonly string[] } | null> {
-  const [first = "", second] = args;
+  const before = leadingFlags(args);
+  const [first = "", ...behind] = args.slice(before);
   if (first === "help") return null;
   const under = await commandsUnder(first);
-  for (const [length, name] of [
-    [2, `${first} ${second}`],
-    [1, first],
-  ] as const) {
-    const command = under.find((one) => one.name === name);
-    if (command !== undefined) return { command, rest: args.slice(length) };
+  const between = leadingFlags(behind);
+  const named = under.find((one) => one.name === `${first} ${behind[between]}`);
+  if (named !== undefined) {
+    const flags = [...args.slice(0, before), ...behind.slice(0, between)];
+    return { command: named, rest: [...flags, ...behind.slice(between + 1)] };
   }
-  return null;
+  const alone = under.find((one) => one.name === first);
+  return alone === undefined ? null : { command: alone, rest: [...args.slice(0, before), ...behind] };
+}
+
+/** How many words at the beginning are flags of all commands, with their values. */
+function leadingFlags(args: readonly string[]): number {
+  let at = 0;
+  for (;;) {
+    const arg = args[at] ?? "";
+    const flag = Object.entries(globalFlags).find(([name]) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+    if (flag === undefined) return at;
+    const [, { sign }] = flag;
+    at += sign !== undefined && !arg.includes("=") ? 2 : 1;
+  }
 }
 
 /** No command was found: prints help where it was asked for, or says what was probably meant. */
 async function helpFor(args: readonly string[], out: Output): Promise<number | undefined> {
-  const words = args.filter((arg) => !arg.startsWith("-"));
+  const words = args.slice(leadingFlags(args)).filter((arg) => !arg.startsWith("-"));
   const topics = words[0] === "help" ? words.slice(1) : [...words];
   const flag = args.find((arg) => arg.startsWith("-") && !knownAlone.includes(arg));
   if (flag !== undefined && words.length === 0) {
     throw new UsageProblem(`there is no flag ${flag} without a command; \`leasehold help\` lists the commands`);
   }
-  if (args.includes("--version") || args.includes("-V")) return printVersion(out);
+  if (args.some((arg) => ["--version", "-V", "-v"].includes(arg))) return printVersion(out);
   if (words[0] === "help" && topics.length === 0 && args.length > 1) topics.push("help");
   const { overview, commandHelp, groupHelp } = await import("./help.ts");
   if (topics.length === 0) return void out.print(await overview(out.paint));
@@ -114,7 +139,7 @@ async function helpFor(args: readonly string[], out: Output): Promise<number | u
   );
 }
 
-const knownAlone = Object.entries(globalFlags).flatMap(([name, { short }]) => [`--${name}`, `-${short}`]);
+const knownAlone = [...Object.entries(globalFlags).flatMap(([name, { short }]) => [`--${name}`, `-${short}`]), "-v"];
 
 async function printVersion(out: Output): Promise<number> {
   const { version } = await import("../server/config/version.ts");

@@ -13,7 +13,8 @@ export const manifestFlags: Flags = {
   predicate: {
     sign: "P",
     short: "p",
-    words: "another predicate for the names that follow, such as DELETES",
+    words: `another predicate for the names that follow: ${predicates.join(", ")}`,
+    choices: predicates,
     many: true,
   },
   units: {

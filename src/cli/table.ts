@@ -8,6 +8,8 @@ export interface Column<T> {
   readonly colour?: (row: T) => Colour | null;
   /** Gives way where the terminal is narrow: its end or its front is cut. */
   readonly gives?: "end" | "front";
+  /** Gives way after all others: what the row is about. */
+  readonly last?: true;
 }
 
 const gap = 2;
@@ -56,10 +58,13 @@ export function tabbedText<T>(rows: readonly T[], columns: readonly Column<T>[])
 function narrow<T>(widths: number[], columns: readonly Column<T>[], terminalWidth: number): void {
   const total = () => widths.reduce((sum, width) => sum + width + gap, -gap);
   while (total() > terminalWidth) {
+    const giving = [...columns.keys()].filter(
+      (index) => columns[index]?.gives !== undefined && (widths[index] ?? 0) > narrowest,
+    );
+    const first = giving.filter((index) => columns[index]?.last !== true);
     let widest = -1;
-    for (const [index, { gives }] of columns.entries()) {
-      const width = widths[index] ?? 0;
-      if (gives !== undefined && width > narrowest && width > (widths[widest] ?? 0)) widest = index;
+    for (const index of first.length > 0 ? first : giving) {
+      if ((widths[index] ?? 0) > (widths[widest] ?? 0)) widest = index;
     }
     if (widest === -1) return;
     widths[widest] = (widths[widest] ?? 0) - 1;

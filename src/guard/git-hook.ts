@@ -1,6 +1,7 @@
 /** Git's pre-commit: what others hold is not committed. Both names of a rename count. */
 import { resolve } from "node:path";
-import { findRepository, NamingProblem, type Repository } from "../names/repository.ts";
+import { NamingProblem } from "../names/project-file.ts";
+import { findRepository, type Repository } from "../names/repository.ts";
 import type { Lease } from "../sdk/wire.ts";
 import { committingAgents } from "./commit-marks.ts";
 import { connect, Unreachable } from "./control-plane.ts";

@@ -3,7 +3,8 @@
  * is 0; where it cannot even say no in those, the code is 2 with a sentence on standard error, which every tool takes as
  * a no.
  */
-import { findRepository, NamingProblem } from "../names/repository.ts";
+import { NamingProblem } from "../names/project-file.ts";
+import { findRepository } from "../names/repository.ts";
 import { TrustProblem } from "../trust/loopback.ts";
 import { answerText, type HookAnswer, pass } from "./answers.ts";
 import { connect } from "./control-plane.ts";

@@ -2,12 +2,12 @@
 
 import { join } from "node:path";
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
-import { projectFile } from "../names/repository.ts";
+import { type Project, projectFile, readProject } from "../names/project-file.ts";
 import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
-import { keyOfEnvironment } from "../trust/key-file.ts";
+import { keyOfEnvironment, readKeyFile } from "../trust/key-file.ts";
 import { insecureWords, isLoopback, mayCarrySecret, TrustProblem } from "../trust/loopback.ts";
 import { stateFolder } from "../trust/owner-token.ts";
-import { isRecord } from "./payload.ts";
+import { type Profile, profileNamed } from "../trust/profiles.ts";
 import { appendPrivate, readPrivate } from "./private-files.ts";
 
 export interface Settings {
@@ -48,8 +48,8 @@ const quietMsDefault = 30_000;
 const waitMsMax = 20_000;
 
 export function readSettings(root: string | null, environment: Environment): Settings {
-  const { LEASEHOLD_URL, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_INSECURE } = environment;
-  const file = root === null ? {} : readFile(join(root, projectFile));
+  const { LEASEHOLD_TENANT, LEASEHOLD_INSECURE } = environment;
+  const file = (root === null ? null : readProject(root)) ?? {};
   const choose = <T extends string>(field: string, values: readonly [T, ...(readonly T[])]): T => {
     const value = file[field] ?? values[0];
     const found = values.find((one) => one === value);
@@ -61,26 +61,16 @@ export function readSettings(root: string | null, environment: Environment): Set
     if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
     throw problem(field, `a whole number of milliseconds from ${min} to ${max}`);
   };
-  const { url: named = null } = file;
-  if (named !== null && (typeof named !== "string" || !isAddress(named))) {
-    throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}"`);
-  }
-  if (named !== null && !LEASEHOLD_URL && !isLoopback(new URL(named).hostname) && !isAllowed(named, environment)) {
-    throw new SettingsProblem(
-      `${projectFile} names a server that is not on this machine (${originOf(named)}), and nothing is sent there before its user allows it, once: run \`leasehold guard allow ${originOf(named)}\` in a terminal of your own, or set LEASEHOLD_URL`,
-    );
-  }
-  const url = (LEASEHOLD_URL || named || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`).replace(/\/+$/, "");
+  const { url, isOwn, profile } = serverFor(file, environment);
   if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
-  // A repository is not to be trusted with a key: one that names another server does not get ours.
-  const key = LEASEHOLD_URL || isLoopback(new URL(url).hostname) ? readKey(environment) : null;
+  const key = isOwn || isLoopback(new URL(url).hostname) ? readKey(environment, profile) : null;
   const isInsecure = LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
   if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new SettingsProblem(insecureWords(url));
   return {
     url,
     key,
-    tls: url.startsWith("https:") ? readTls(environment) : null,
-    tenant: LEASEHOLD_TENANT || null,
+    tls: url.startsWith("https:") ? readTls(environment, profile) : null,
+    tenant: (profile?.tenant ?? LEASEHOLD_TENANT) || null,
     environment,
     unreachable: choose("unreachable", ["closed", "open"]),
     ttlMs: count("ttl_ms", ttlMsDefault, 1_000, 86_400_000),
@@ -90,6 +80,38 @@ export function readSettings(root: string | null, environment: Environment): Set
     onDie: choose("on_die", ["unedited", "release", "keep"]),
     purpose: choose("purpose", ["tool", "prompt"]),
   };
+}
+
+export interface NamedServer {
+  readonly url: string;
+  /** Named by the user. A repository is not to be trusted with a key: one that names another server does not get ours. */
+  readonly isOwn: boolean;
+  readonly profile: Profile | null;
+}
+
+/**
+ * Which server is used in a repository, for its guards and for the command line: LEASEHOLD_URL, else the profile that
+ * LEASEHOLD_PROFILE names, else what `.leasehold.json` says, else the one on this machine.
+ */
+export function serverFor(project: Project, environment: Environment): NamedServer {
+  const { LEASEHOLD_URL, LEASEHOLD_PORT, LEASEHOLD_PROFILE } = environment;
+  const trimmed = (url: string) => url.replace(/\/+$/, "");
+  if (LEASEHOLD_URL) return { url: trimmed(LEASEHOLD_URL), isOwn: true, profile: null };
+  if (LEASEHOLD_PROFILE) {
+    const profile = readTrusted(() => profileNamed(LEASEHOLD_PROFILE, environment));
+    return { url: trimmed(profile.url), isOwn: true, profile };
+  }
+  const { url: named = null } = project;
+  if (named === null) return { url: `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`, isOwn: true, profile: null };
+  if (typeof named !== "string" || !isAddress(named)) {
+    throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}"`);
+  }
+  if (!isLoopback(new URL(named).hostname) && !isAllowed(named, environment)) {
+    throw new SettingsProblem(
+      `${projectFile} names a server that is not on this machine (${originOf(named)}), and nothing is sent there before its user allows it, once: run \`leasehold guard allow ${originOf(named)}\` in a terminal of your own, or set LEASEHOLD_URL`,
+    );
+  }
+  return { url: trimmed(named), isOwn: false, profile: null };
 }
 
 /** One line for each server that this user has allowed repositories to name. */
@@ -113,24 +135,18 @@ function originOf(url: string): string {
   return new URL(url).origin;
 }
 
-function readKey(environment: Environment): string | null {
+function readKey(environment: Environment, profile: Profile | null): string | null {
+  const file = profile?.key_file;
+  return readTrusted(() => keyOfEnvironment(environment) ?? (file === undefined ? null : readKeyFile(file)));
+}
+
+/** A fault in a file of the user is one of the settings. */
+function readTrusted<T>(read: () => T): T {
   try {
-    return keyOfEnvironment(environment);
+    return read();
   } catch (error) {
     throw error instanceof TrustProblem ? new SettingsProblem(error.message) : error;
   }
-}
-
-function readFile(path: string): Readonly<Record<string, unknown>> {
-  const text = readPrivate(path);
-  if (text === null) return {};
-  try {
-    const read: unknown = JSON.parse(text);
-    if (isRecord(read)) return read;
-  } catch {
-    // Said below, in words of our own.
-  }
-  throw new SettingsProblem(`${projectFile} is not a JSON object; write {"repository": "name"}`);
 }
 
 function isAddress(text: string): boolean {
@@ -138,12 +154,9 @@ function isAddress(text: string): boolean {
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") && url.username === "";
 }
 
-function readTls(environment: Environment): ClientTls | null {
-  try {
-    return readClientTls(clientTlsFiles(environment));
-  } catch (error) {
-    throw error instanceof TrustProblem ? new SettingsProblem(error.message) : error;
-  }
+function readTls(environment: Environment, profile: Profile | null): ClientTls | null {
+  const { tls_ca: ca = null, tls_cert: cert = null, tls_key: key = null } = profile ?? {};
+  return readTrusted(() => readClientTls(clientTlsFiles(environment, { ca, cert, key })));
 }
 
 function problem(field: string, wanted: string): SettingsProblem {

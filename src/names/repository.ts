@@ -3,10 +3,7 @@
  * the same file: by `.leasehold.json`, else by where it came from, else by its folder. Git's files are read directly:
  * it takes a tenth of the time, and works where git is not installed. The command line and the guards both name by this.
  */
-import { basename, dirname, join, resolve } from "node:path";
-
-// Not imported: that would load all of its exports, streams too, and hooks start often.
-const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
+import { NamingProblem, projectFile, readIfThere, readProject } from "./project-file.ts";
 
 export interface Repository {
   readonly root: string;
@@ -16,13 +13,6 @@ export interface Repository {
   readonly gitFolder: string | null;
 }
 
-/** A repository that cannot be named: the message says what to write. */
-export class NamingProblem extends Error {
-  override readonly name = "NamingProblem";
-}
-
-export const projectFile = ".leasehold.json";
-
 interface GitFolders {
   readonly own: string;
   /** The folder with git's configuration: a worktree's is the one that it shares with the others. */
@@ -30,8 +20,9 @@ interface GitFolders {
 }
 
 export function findRepository(folder: string): Repository | null {
+  const { basename, dirname, join, resolve } = paths();
   for (let at = resolve(folder); ; at = dirname(at)) {
-    const project = readProjectFile(join(at, projectFile));
+    const project = namesOf(at);
     const git = gitFoldersOf(join(at, ".git"));
     if (git !== null) {
       const name = project?.repository ?? originName(git.shared) ?? folderName(at, git.shared);
@@ -50,16 +41,11 @@ interface ProjectNames {
   readonly scope: "repository" | "worktree";
 }
 
-function readProjectFile(path: string): ProjectNames | null {
-  const text = readIfThere(path);
-  if (text === null) return null;
-  let read: unknown;
-  try {
-    read = JSON.parse(text);
-  } catch {
-    throw new NamingProblem(`${path} is not JSON; write {"repository": "name"}`);
-  }
-  const { repository, scope } = (read ?? {}) as { readonly repository?: unknown; readonly scope?: unknown };
+function namesOf(folder: string): ProjectNames | null {
+  const read = readProject(folder);
+  if (read === null) return null;
+  const { repository, scope } = read;
+  const path = paths().join(folder, projectFile);
   if (repository !== undefined && (typeof repository !== "string" || !isName(repository))) {
     throw new NamingProblem(`"repository" in ${path} is not a name; use letters, digits and . _ -`);
   }
@@ -69,8 +55,13 @@ function readProjectFile(path: string): ProjectNames | null {
   return { repository: repository ?? null, scope: scope ?? "repository" };
 }
 
+// Loaded when they are used: an import would load all of node:fs, streams too, and hooks start often; browsers, which
+// load the SDK, have neither.
+const paths = () => process.getBuiltinModule("node:path");
+
 function gitFoldersOf(path: string): GitFolders | null {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const { dirname, join, resolve } = paths();
+  const found = process.getBuiltinModule("node:fs").statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if (found.isDirectory()) return { own: path, shared: path };
   const [, linked] = /^gitdir: (.+)$/m.exec(readIfThere(path) ?? "") ?? [];
@@ -82,7 +73,7 @@ function gitFoldersOf(path: string): GitFolders | null {
 
 /** "git@example.com:acme/shop.git" and "https://example.com/acme/shop" are both "shop". */
 function originName(git: string): string | null {
-  const config = readIfThere(join(git, "config")) ?? "";
+  const config = readIfThere(paths().join(git, "config")) ?? "";
   const [, section = ""] = /^\s*\[remote "origin"\]([^[]*)/m.exec(config) ?? [];
   const [, url = ""] = /^\s*url\s*=\s*"?([^"\n]+?)"?\s*$/m.exec(section) ?? [];
   const last =
@@ -96,6 +87,7 @@ function originName(git: string): string | null {
 
 /** Of the main checkout, so that worktrees, whose folders have names of their own, say the same. */
 function folderName(root: string, git: string): string {
+  const { basename, dirname, join } = paths();
   const name = basename(basename(git) === ".git" ? dirname(git) : root);
   if (isName(name)) return name;
   throw new NamingProblem(
@@ -105,14 +97,4 @@ function folderName(root: string, git: string): string {
 
 function isName(text: string): boolean {
   return /^[\p{L}\p{N}_][\p{L}\p{N}._-]*$/u.test(text) && text.length <= 128;
-}
-
-function readIfThere(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR") return null;
-    throw new NamingProblem(`${path} cannot be read: ${error instanceof Error ? error.message : error}`);
-  }
 }

@@ -54,8 +54,8 @@ const pauseMsCap = 5_000;
 const standbyMsMax = 55_000;
 /** With less time than this left, a wait that is over is not begun again. */
 const lastWaitMsMin = 50;
-/** What is waited for at most at once; the server has a cap of its own. */
-const waitMsMax = 24 * 3_600_000;
+/** One wait in line; then it is begun again. The server's usual cap, so that it has nothing to warn of. */
+const waitMsMax = 600_000;
 
 export async function acquireLeases(
   actor: Actor,
@@ -117,7 +117,7 @@ function inputOf(actor: Actor, intents: readonly Intent[], options: AcquireOptio
     ...(purpose !== undefined && { purpose }),
     ...(tokens !== undefined && { tokens }),
     ...(standby && leftMs > 0 && { standby_ms: Math.floor(Math.min(leftMs, standbyMsMax)) }),
-    ...(leftMs !== Number.POSITIVE_INFINITY && { wait_timeout_ms: Math.floor(Math.min(leftMs, waitMsMax)) }),
+    wait_timeout_ms: Math.floor(Math.min(leftMs, waitMsMax)),
   };
 }
 

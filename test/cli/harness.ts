@@ -26,12 +26,14 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly input?: string;
+  /** In place of the binary: what `npm start` runs. */
+  readonly program?: string;
 }
 
 /** Only PATH of this process's environment, so that the tests do not depend on the rest. */
-export function start(args: readonly string[], { env = {}, cwd, input }: RunOptions = {}): Running {
+export function start(args: readonly string[], { env = {}, cwd, input, program = binary }: RunOptions = {}): Running {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [binary, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     env: { PATH, HOME, ...env },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     ...(cwd !== undefined && { cwd }),

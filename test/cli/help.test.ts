@@ -9,11 +9,12 @@ const commands = await allCommands();
 const run = (...args: readonly string[]) => start(args).ended;
 
 test("each command's --help shows its usage, its flags and examples, and needs no server", async () => {
-  await inTurns(commands, async ({ name, flags = {}, examples }) => {
+  await inTurns(commands, async ({ name, flags = {}, examples, offline }) => {
     const { code, stdout, stderr } = await run(...name.split(" "), "--help");
     assert.deepEqual([code, stderr], [0, ""], name);
     assert.match(stdout, new RegExp(`Usage\\n {2}leasehold ${name}`), name);
-    for (const flag of [...Object.keys(flags), "url", "key", "tenant", "json", "help"]) {
+    const server = offline === true ? [] : ["url", "key", "tenant"];
+    for (const flag of [...Object.keys(flags), ...server, "json", "help"]) {
       assert.ok(stdout.includes(`--${flag}`), `${name} --${flag}`);
     }
     for (const [line] of examples) assert.ok(stdout.includes(line), `${name}: ${line}`);
@@ -24,16 +25,14 @@ test("each command's --help shows its usage, its flags and examples, and needs n
 });
 
 test("help lists every command, shows one's own help, and that of a group", async () => {
-  const [all, none, one, group, groupFlag] = await Promise.all([
+  const [all, one, group, groupFlag] = await Promise.all([
     run("help"),
-    run(),
     run("help", "tasks", "add"),
     run("help", "tasks"),
     run("tasks", "--help"),
   ]);
   assert.equal(all.code, 0);
   for (const { name } of commands) assert.match(all.stdout, new RegExp(`^ {2}${name} `, "m"), name);
-  assert.equal(none.stdout, all.stdout);
   assert.match(one.stdout, /leasehold tasks add TYPE/);
   assert.match(group.stdout, /leasehold tasks ls[\s\S]*leasehold tasks redrive/);
   assert.equal(groupFlag.stdout, group.stdout);
@@ -41,7 +40,7 @@ test("help lists every command, shows one's own help, and that of a group", asyn
 
 test("--version prints the package's version", async () => {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly version: string };
-  for (const flag of ["--version", "-V"]) assert.equal((await run(flag)).stdout, `${version}\n`);
+  for (const flag of ["--version", "-V", "-v"]) assert.equal((await run(flag)).stdout, `${version}\n`);
 });
 
 test("docs/cli.md has every command and the exit codes of the code", () => {

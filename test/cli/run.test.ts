@@ -107,7 +107,13 @@ describe("leasehold run", { concurrency: 4 }, () => {
       return agents.length > 0 ? true : null;
     }, "it stands by");
     await server.line(["release", leases[0]?.id ?? ""]);
-    assert.deepEqual(await waiting.ended, { code: 0, stdout: "ran\n", stderr: "" });
+    const { code, stdout, stderr } = await waiting.ended;
+    assert.deepEqual([code, stdout], [0, "ran\n"]);
+    assert.match(
+      stderr,
+      /^(leasehold: waits: first holds MUTATES X:\/soon, [^\n]+\n)?$/,
+      "after two seconds it says so",
+    );
   });
 
   test("interrupted while it waits, it leaves no request and exits with the signal's code", async () => {

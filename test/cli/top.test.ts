@@ -72,11 +72,11 @@ test("tables and colours are for terminals only, NO_COLOR is respected, and --js
   await server.json(["acquire", "X:/tables", "--agent", "tab"]);
   const coloured = inTerminal(`${line} ls X:/tables`);
   await coloured.ended;
-  assert.match(coloured.output.text, /LEASE[\s\S]*RESOURCE[\s\S]*X:\/tables/);
+  assert.match(coloured.output.text, /RESOURCE[\s\S]*LEFT[\s\S]*X:\/tables/);
   assert.ok(coloured.output.text.includes("\u001b[32m"), "the time left is green");
   const plain = inTerminal(`NO_COLOR=1 ${line} ls X:/tables`);
   await plain.ended;
-  assert.match(plain.output.text, /LEASE +RESOURCE/);
+  assert.match(plain.output.text, /RESOURCE +PREDICATE/);
   assert.ok(!plain.output.text.includes("\u001b["));
   const json = inTerminal(`${line} ls X:/tables --json`);
   await json.ended;

@@ -25,7 +25,7 @@ test("S5: a server with TLS is reached with its CA, and a cell with its certific
   ]);
   t.after(() => server.stop());
   assert.match(server.url, /^https:/);
-  assert.equal((await server.line(["ls"])).code, 2, "its CA is not known");
+  assert.equal((await server.line(["ls"])).code, 6, "its CA is not known");
   assert.equal((await server.line(["ls", "--tls-ca", tlsCa])).code, 0);
   assert.equal((await server.line(["ls"], { env: { LEASEHOLD_CA: tlsCa } })).code, 0);
   const inner = await server.line([

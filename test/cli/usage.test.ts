@@ -88,7 +88,7 @@ test("a similar flag or command is suggested", async () => {
 });
 
 test("wrong addresses: exit 2 and one line that names the address and what to do", async () => {
-  const addresses = ["nonsense", "ftp://127.0.0.1", "http://", "http://user:secret@127.0.0.1:1", "http://127.0.0.1:9"];
+  const addresses = ["nonsense", "ftp://127.0.0.1", "http://", "http://user:secret@127.0.0.1:1"];
   await inTurns(addresses, async (address) => {
     for (const ended of [
       await start(["ls", "--url", address]).ended,
@@ -100,6 +100,10 @@ test("wrong addresses: exit 2 and one line that names the address and what to do
       assert.ok(!ended.stderr.includes("secret"));
     }
   });
+  const alone = await start(["ls", "--url", "http://127.0.0.1:9"]).ended;
+  assert.equal(alone.code, 6, "a server that is not there is no wrong usage");
+  assertOneLine(alone, "nobody listens");
+  assert.match(alone.stderr, /start one with `leasehold`/);
   const notOurs = await start(["ls", "--url", `${server.url}/elsewhere`]).ended;
   assert.equal(notOurs.code, 1, "a server answers there, and knows no such path");
   assertOneLine(notOurs, "a wrong path");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { readLine } from "../../src/cli/arguments.ts";
@@ -26,7 +26,10 @@ test("a flag overrides the environment, the environment the file, and the file t
   const file = configFile(t, JSON.stringify({ port: 3, host: "::1", rate_limit: 30 }));
   const environment = { LEASEHOLD_CONFIG: file, LEASEHOLD_PORT: "2", LEASEHOLD_HOST: "127.0.0.2" };
   const config = loadConfig(flagsOf(["--port", "1"]), environment);
-  assert.deepEqual([config.port, config.host, config.rateLimit, config.data], [1, "127.0.0.2", 30, "./data"]);
+  assert.deepEqual(
+    [config.port, config.host, config.rateLimit, config.data],
+    [1, "127.0.0.2", 30, join(homedir(), ".leasehold/data")],
+  );
   assert.equal(loadConfig(flagsOf(["--port=1", "--config", file]), {}).host, "::1");
 });
 

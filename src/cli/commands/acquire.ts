@@ -1,9 +1,9 @@
 /** Leases for a manifest, held until they are released or run out. */
-import { acquire, collect, waitFlags, waitMsOf } from "../acquiring.ts";
+import { acquire, collect, notGranted, waitFlags, waitMsOf } from "../acquiring.ts";
 import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { blockedWords, leaseColumns, noteChanges } from "../lease-words.ts";
+import { blockedWords, leaseColumnsLong, noteChanges } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { untilStopped } from "../stop-signals.ts";
 
@@ -38,14 +38,12 @@ since it lost a lease, is printed to standard error, and is in --json as observa
     const ttlMs = call.durationMs("ttl");
     const { out } = call;
     if (call.isSet("dry-run")) {
-      const input = {
-        agent_id: acting.agentId,
-        intents,
-        dry_run: true,
-        wait_timeout_ms: waitMsOf(call),
-        ttl_ms: ttlMs,
-      };
-      const answer = await client.call("acquire", input, asAgent(acting));
+      const waitMs = waitMsOf(call);
+      const wait = waitMs === Number.POSITIVE_INFINITY ? {} : { wait_timeout_ms: waitMs };
+      const input = { agent_id: acting.agentId, intents, dry_run: true, ttl_ms: ttlMs, ...wait };
+      const answer = await client.call("acquire", input, asAgent(acting)).catch((error: unknown) => {
+        throw notGranted(error, exitCodes.notGranted);
+      });
       out.show(answer, () =>
         answer.verdict === "GRANTED" ? "GRANTED" : `WAIT: ${blockedWords(answer.blocked_by, answer.blocked_by_total)}`,
       );
@@ -59,7 +57,7 @@ since it lost a lease, is printed to standard error, and is in --json as observa
     for (const warning of granted.warnings) out.note(warning);
     const { agentId, token, isNew } = acting;
     out.show({ ...granted, agent_id: agentId, ...(isNew && { agent_token: token }) }, () =>
-      out.table(granted.leases, leaseColumns, ""),
+      out.table(granted.leases, leaseColumnsLong, ""),
     );
     noteChanges(out, granted);
     return exitCodes.done;

@@ -29,8 +29,13 @@ export const commands: readonly Command[] = [
   {
     name: "agents",
     summary: "lists agents, or shows one",
-    usage: "[ID] [--state STATE]",
-    flags: { state: { sign: "STATE", words: `only in this state: ${wireAgentStates.join(", ")}` }, limit: limitFlag },
+    usage: "[ID] [--state STATE] [--all]",
+    about: "Agents that have ended are shown with --all, or with their --state.",
+    flags: {
+      state: { sign: "STATE", words: `only in this state: ${wireAgentStates.join(", ")}`, choices: wireAgentStates },
+      all: { words: "those that have ended too" },
+      limit: limitFlag,
+    },
     examples: [
       ["leasehold agents", "all of them"],
       ["leasehold agents --state PAUSED", "which are held up?"],
@@ -39,9 +44,12 @@ export const commands: readonly Command[] = [
     run: async (call) => {
       const state = call.choice("state", wireAgentStates);
       if (call.word !== "") return call.out.row(await call.ask("get_agent", { agent_id: call.word }), columns);
-      return showList(call, "agents", columns, "There are no agents.", (page) =>
-        call.ask("list_agents", { ...page, state }),
-      );
+      const isAll = state !== null || call.isSet("all");
+      return showList(call, "agents", columns, "There are no agents.", async (page) => {
+        const answer = await call.ask("list_agents", { ...page, state });
+        const live = ({ state: now }: Agent) => now !== "COMPLETED" && now !== "ABORTED";
+        return isAll ? answer : { ...answer, agents: answer.agents.filter(live) };
+      });
     },
   },
   {

@@ -1,9 +1,12 @@
 /** Backups of the data (S6): fetched from a running server, and restored while none runs. */
+import { existsSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import { type ClientTls, readClientTls } from "../../trust/client-tls.ts";
 import type { Call, Command } from "../command.ts";
 import { checkMaySend } from "../connection.ts";
+import { checkDataPlace, dataFlag, dataOf } from "../data-folder.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { keyFor, send } from "../owner-key.ts";
 import { Failure } from "../problem.ts";
 import { writeWhole } from "../whole-file.ts";
@@ -15,11 +18,17 @@ export const commands: readonly Command[] = [
     usage: "FILE",
     about: `A consistent copy of everything, taken while the server goes on. The file appears whole or not at all, and holds
 the server's secret: keep it as safe as the data. For operators.`,
-    flags: { port: { sign: "N", words: "the port of a server on this machine, in place of --url" } },
+    flags: {
+      force: { words: "replace an existing file" },
+      port: { sign: "N", words: "the port of a server on this machine, in place of --url" },
+    },
     examples: [["leasehold backup leases-monday.sqlite", "from the local server"]],
     run: async (call) => {
       process.umask(0o077);
       const file = call.word;
+      if (existsSync(file) && !call.isSet("force")) {
+        throw new Failure(`${file} exists already; choose another name, or replace it with --force`);
+      }
       const bytes = await fetchBackup(call, file);
       call.out.show({ file, bytes }, () => `${file} has ${bytes} bytes.`);
     },
@@ -30,15 +39,16 @@ the server's secret: keep it as safe as the data. For operators.`,
     usage: "FILE [--data DIR] [--force]",
     about: "Every older fence and token is stale afterwards: agents register again.",
     flags: {
-      data: { sign: "DIR", words: "the data [./data]; also LEASEHOLD_DATA" },
+      data: dataFlag,
       force: { words: "replace existing data" },
     },
+    offline: true,
     examples: [["leasehold restore leases-monday.sqlite --data /var/lib/leasehold --force", "back to Monday"]],
     run: async (call) => {
       process.umask(0o077);
-      const { loadConfig } = await import("../../server/config/config.ts");
       const { restore } = await import("../../store/restore.ts");
-      const { data } = loadConfig({ data: call.text("data") ?? undefined }, call.environment);
+      const data = dataOf(call);
+      checkDataPlace(data);
       const { now } = restore(call.word, data, { at: Date.now(), force: call.isSet("force") });
       call.out.show(
         { data, restored: true },
@@ -69,7 +79,7 @@ async function request({ url: base, key }: KeyedAddress, tls: ClientTls | null):
   const url = new URL(backup.path, base);
   const headers = key === null ? {} : { authorization: `Bearer ${key}` };
   return send(url, { method: backup.method, headers }, tls).catch((cause: Error) => {
-    throw new Failure(`no server answers at ${url.origin}: ${cause.message}`, undefined, { cause });
+    throw new Failure(`no server answers at ${url.origin}: ${cause.message}`, exitCodes.unavailable, { cause });
   });
 }
 

@@ -37,6 +37,7 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
     const address = readAddress(
       { text: (flag) => (flag === "url" || flag === "key" ? own[flag] : call.text(flag)), isSet: call.isSet },
       { ...call.environment, LEASEHOLD_KEY_FILE: "" },
+      call.cwd,
     );
     const { url, tls: tlsFiles } = address;
     checkMaySend(address);

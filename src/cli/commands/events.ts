@@ -12,19 +12,21 @@ import { untilStopped } from "../stop-signals.ts";
 const eventsCommand: Command = {
   name: "events",
   summary: "shows what has happened, and with -f what happens",
-  usage: "[-f] [--since N] [--type TYPE] [--resource RES] [--agent ID]",
+  usage: "[-f] [-n N] [--since N] [--type TYPE] [--resource RES] [--agent ID]",
   about: `Without -f it shows history and ends; with -f it begins now, or after --since, and goes on through any break of the
 connection without a gap. The first figure of a line is the number to go on after.`,
   flags: {
     follow: { short: "f", words: "go on with what happens" },
     since: { sign: "N", words: "only what came after this number" },
-    type: { sign: "TYPE", words: "only of this type, such as lease.granted", many: true },
+    type: { sign: "TYPE", words: "only of this type, such as lease.granted", many: true, choices: eventTypes },
     resource: { sign: "RES", words: "only what overlaps with this name" },
     agent: { sign: "ID", words: "only of this agent" },
+    number: { short: "n", sign: "N", words: "only the last N of history [20 on a terminal, all in a pipe]" },
     limit: { sign: "N", words: "end after N events" },
   },
   examples: [
     ["leasehold events -f", "watch"],
+    ["leasehold events -n 50", "the last fifty"],
     ["leasehold events -f --type lease.revoked --type lease.expired --json", "for a script"],
     ["leasehold events --resource src/auth.ts", "who had this file?"],
   ],
@@ -45,10 +47,13 @@ connection without a gap. The first figure of a line is the number to go on afte
     };
     await untilStopped(async (signal) => {
       let shown = 0;
-      const onReconnect = () => out.isTerminal && out.note("the connection broke; it goes on where it was");
+      // A server that is not there is reported now; one that goes away later is waited for.
+      if (isFollowing) await call.ask("readyz", {});
+      const onReconnect = () => out.note("the connection broke; it goes on where it was");
+      const history = (): AsyncGenerator<LeaseholdEvent, void> => remembered(call, client, { ...query, signal });
       const events = isFollowing
         ? followEvents(client, { ...query, signal, onReconnect })
-        : remembered(call, client, { ...query, signal });
+        : lastOnes(history(), lastCount(call));
       try {
         for await (const event of events) {
           if (out.isJson) out.json(event);
@@ -61,6 +66,21 @@ connection without a gap. The first figure of a line is the number to go on afte
     });
   },
 };
+
+const shownDefault = 20;
+
+/** How many of the last events are shown; all where a beginning or a limit is given. */
+function lastCount(call: Call): number {
+  const isAll = call.text("since") !== null || call.text("limit") !== null || !call.out.isTerminal;
+  return call.integer("number", 1) ?? (isAll ? Number.POSITIVE_INFINITY : shownDefault);
+}
+
+async function* lastOnes(events: AsyncGenerator<LeaseholdEvent, void>, count: number) {
+  if (count === Number.POSITIVE_INFINITY) return yield* events;
+  const last: LeaseholdEvent[] = [];
+  for await (const event of events) if (last.push(event) > count) last.shift();
+  yield* last;
+}
 
 /** Where nobody asked for a particular beginning, what is left of history is what there is. */
 async function* remembered(call: Call, client: Client, query: EventsOptions): AsyncGenerator<LeaseholdEvent, void> {

@@ -9,6 +9,7 @@ export const commands: readonly Command[] = [
     summary: "prints completion for bash, zsh or fish",
     usage: "bash|zsh|fish",
     words: [1, 1],
+    offline: true,
     examples: [
       ["source <(leasehold completion bash)", "in ~/.bashrc"],
       ["leasehold completion zsh > ~/.zsh/completions/_leasehold", "in a folder of fpath"],
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
     summary: "shows this, or the help of one command",
     usage: "[COMMAND]",
     words: [0, 2],
+    offline: true,
     examples: [["leasehold help run", "the same as `leasehold run --help`"]],
     run: () => Promise.resolve(undefined),
   },

@@ -4,7 +4,6 @@ import type { Key } from "../../sdk/wire.ts";
 import type { Call, Command, Flag, Flags } from "../command.ts";
 import { confirmWithoutKey, yesFlag } from "../confirming.ts";
 import { limitFlag, showList } from "../pages.ts";
-import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -40,6 +39,16 @@ const columns: readonly Column<Key>[] = [
   { title: "FORMER UNTIL", cell: ({ former_until: at }) => at ?? "" },
 ];
 
+/** Of the data itself, which does not say when a key was last used. */
+type DataKey = Pick<Key, "key_id" | "role" | "tenant_id" | "label" | "expires_at">;
+const dataColumns: readonly Column<DataKey>[] = [
+  { title: "KEY", cell: ({ key_id: id }) => id },
+  { title: "ROLE", cell: ({ role }) => role },
+  { title: "TENANT", cell: ({ tenant_id: tenant }) => tenant },
+  { title: "LABEL", cell: ({ label }) => label ?? "", gives: "end" },
+  { title: "EXPIRES", cell: ({ expires_at: at }) => at ?? "never" },
+];
+
 function scopesText(scopes: object): string {
   const given = Object.entries(scopes).filter(
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
@@ -60,6 +69,9 @@ function readExpiry(call: Call): number | null {
 async function keysOnData(call: Call) {
   const data = call.text("data");
   if (data === null) return null;
+  if (call.text("url") !== null || call.text("profile") !== null) {
+    throw new UsageProblem("--data is about a folder, and --url and --profile are about a server; give one of them");
+  }
   process.umask(0o077);
   return new (await import("../data-keys.ts")).DataKeys(data);
 }
@@ -113,6 +125,7 @@ listens beyond loopback gets its first key.`,
       });
       for (const warning of key.warnings ?? []) call.out.note(warning);
       call.out.show(key, () => key.key);
+      if (process.stderr.isTTY === true && call.key === null) call.out.note(firstKeyWords);
     },
   },
   {
@@ -129,12 +142,15 @@ listens beyond loopback gets its first key.`,
           call.ask("list_keys", { ...page, ...filter }),
         );
       }
-      if (call.out.isJson) throw new UsageProblem("keys list --data has no --json; ask a running server");
-      const lines = (await onData.list()).map(
-        ({ id, role, tenant, label, expiresAt }) =>
-          `${id}  ${role.padEnd(10)}  ${tenant}${label ? `  ${plain(label)}` : ""}${expiresAt === null ? "" : `  until ${timeText(expiresAt)}`}\n`,
-      );
-      return void call.out.print(lines.join("") || "There are no keys.\n");
+      const kept = (await onData.list()).filter(({ role }) => filter.role === null || role === filter.role);
+      const keys = kept.map(({ id, role, tenant, label, expiresAt }) => ({
+        key_id: id,
+        role,
+        tenant_id: tenant,
+        label,
+        expires_at: expiresAt === null ? null : timeText(expiresAt),
+      }));
+      call.out.show({ keys, has_more: false }, () => call.out.table(keys, dataColumns, "There are no keys."));
     },
   },
   {
@@ -203,6 +219,8 @@ before there were keys, is assigned to the key that may use it from then on.`,
 ];
 
 const dayMs = 86_400_000;
+const firstKeyWords =
+  "from now on every request needs a key: keep this one in a file for you alone, and name it with export LEASEHOLD_KEY_FILE=FILE";
 
 function expiryField(expiresAt: number | null): { readonly expires_at?: string } {
   return expiresAt === null ? {} : { expires_at: timeText(expiresAt) };

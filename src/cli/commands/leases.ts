@@ -3,7 +3,7 @@ import type { Lease } from "../../sdk/wire.ts";
 import { agentFlag, agentNamed, agentToken } from "../acting.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { leaseColumns, noteChanges } from "../lease-words.ts";
+import { leaseColumnsLong, noteChanges } from "../lease-words.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -48,7 +48,7 @@ stale. Leases on bound resources can only be renewed so.`,
       const agentId = agentOfAll(call);
       if (agentId !== null) {
         const answer = await call.ask("heartbeat_all", { agent_id: agentId, activity }, options);
-        out.show(answer, () => out.table(answer.leases, leaseColumns, "The agent holds nothing."));
+        out.show(answer, () => out.table(answer.leases, leaseColumnsLong, "The agent holds nothing."));
         noteChanges(out, answer);
         return answer.lost.length > 0 ? exitCodes.failed : exitCodes.done;
       }
@@ -60,7 +60,7 @@ stale. Leases on bound resources can only be renewed so.`,
         leases.push(kept);
         noteChanges(out, kept);
       }
-      out.show({ leases }, () => out.table(leases, leaseColumns, ""));
+      out.show({ leases }, () => out.table(leases, leaseColumnsLong, ""));
       return exitCodes.done;
     },
   },
@@ -99,7 +99,7 @@ stale. Leases on bound resources can only be renewed so.`,
     run: async (call) => {
       const [leaseId = "", toAgentId = ""] = call.words;
       const input = { lease_id: leaseId, to_agent_id: toAgentId, version: call.text("report") };
-      call.out.row(await call.ask("transfer_lease", input, agentToken(call)), leaseColumns);
+      call.out.row(await call.ask("transfer_lease", input, agentToken(call)), leaseColumnsLong);
     },
   },
   {

@@ -1,15 +1,9 @@
 /** The ledger: verified, exported, and its signed head. */
-import { loadConfig } from "../../server/config/config.ts";
-import type { Call, Command, Flags } from "../command.ts";
+import type { Command, Flags } from "../command.ts";
+import { dataFlag, dataOf } from "../data-folder.ts";
 import { exitCodes } from "../exit-codes.ts";
 
-const dataFlags: Flags = {
-  data: { sign: "DIR", words: "the data [./data]; also LEASEHOLD_DATA" },
-};
-
-function dataOf(call: Call): string {
-  return loadConfig({ data: call.text("data") ?? undefined }, call.environment).data;
-}
+const dataFlags: Flags = { data: dataFlag, tenant: { sign: "ID", words: "only this tenant's" } };
 
 export const commands: readonly Command[] = [
   {
@@ -23,6 +17,7 @@ that an earlier head covers is still there. docs/ledger.md says what exactly is 
       file: { sign: "FILE", words: "verify this export in place of the data" },
       anchor: { sign: "FILE", words: "an earlier head, from `ledger head`" },
     },
+    offline: true,
     examples: [
       ["leasehold ledger verify --data /var/lib/leasehold --anchor head.json", "is all still there?"],
       ["leasehold ledger verify --file ledger.jsonl", "an export, without the server"],
@@ -40,6 +35,7 @@ that an earlier head covers is still there. docs/ledger.md says what exactly is 
     summary: "writes the ledger as JSON lines that anybody can verify",
     usage: "[--data DIR] [--out FILE] [--tenant ID]",
     flags: { ...dataFlags, out: { sign: "FILE", words: "write it here [standard output]" } },
+    offline: true,
     examples: [["leasehold ledger export --data /var/lib/leasehold --out ledger.jsonl", "for an auditor"]],
     run: async (call) => {
       const out = call.text("out");

@@ -3,12 +3,15 @@ import { readFileSync } from "node:fs";
 import { taskStatuses } from "../../protocol/schema/vocabulary.ts";
 import type { Explained, OperationInputs, Task } from "../../sdk/wire.ts";
 import type { Call, Command, Flags } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { readIntents } from "../manifest.ts";
 import { limitFlag, showList } from "../pages.ts";
 import type { Colour } from "../paint.ts";
 import { plain, plainLines } from "../plain-text.ts";
 import { messageOf, UsageProblem } from "../problem.ts";
+import { untilStopped } from "../stop-signals.ts";
 import type { Column } from "../table.ts";
+import { hasEnded, type TaskWithReceipts, waitForTasks, waitLimitFlag } from "../task-waiting.ts";
 import { receiptColumns } from "./receipts.ts";
 
 const taskColours: Readonly<Record<Task["status"], Colour>> = {
@@ -78,8 +81,13 @@ export const commands: readonly Command[] = [
     name: "tasks add",
     summary: "creates a task",
     usage: "TYPE [--summary TEXT] [--body TEXT] [--inputs JSON] …",
-    flags: addFlags,
+    flags: {
+      ...addFlags,
+      wait: { words: "wait for its end, and print its result; the exit code tells how it ended" },
+      limit: { sign: "TIME", words: "with --wait: wait this long at most [for ever]" },
+    },
     examples: [
+      ["leasehold tasks add code.fix --body @bug.md --wait", "and print what the worker answered"],
       ["leasehold tasks add code.review --summary 'review src/auth.ts' --body @request.md", "for a worker that polls"],
       [
         "leasehold tasks add code.fix --mutates src/auth.ts --requires typescript",
@@ -88,9 +96,26 @@ export const commands: readonly Command[] = [
       ["echo '{\"n\": 7}' | leasehold tasks add math.square --inputs - --json", "from a pipe"],
     ],
     run: async (call) => {
+      if (call.isSet("limit") && !call.isSet("wait")) throw new UsageProblem("--limit goes with --wait");
       const created = await call.ask("create_task", taskOf(call));
-      call.out.show(created, () => created.task_id);
+      if (!call.isSet("wait")) return void call.out.show(created, () => created.task_id);
+      if (process.stderr.isTTY === true) call.out.note(`created ${created.task_id}; waits for its end`);
+      return showEnd(call, [created.task_id], call.durationMs("limit"));
     },
+  },
+  {
+    name: "tasks wait",
+    summary: "waits until tasks have ended, and shows their results",
+    usage: "TASK… [-w TIME]",
+    words: [1, 256],
+    about: `The exit code is 0 if all have succeeded, 1 if one has failed, was canceled or is dead, and 7 if one has not ended
+within --wait. It goes on through a restart of the server.`,
+    flags: { wait: waitLimitFlag },
+    examples: [
+      ["leasehold tasks wait T-01m7gwjckrcqwzyjd2r67n", "then its result is printed"],
+      ["leasehold tasks wait -w 10m T-01m7gwjckrcqwzyjd2r67n --json | jq .tasks[0].status", "for a script"],
+    ],
+    run: (call) => showEnd(call, call.words, call.durationMs("wait")),
   },
   {
     name: "tasks ls",
@@ -120,9 +145,10 @@ export const commands: readonly Command[] = [
       out.show(task, () =>
         [
           out.table([task], taskColumns, ""),
-          ...(task.task_body === null ? [] : [`${plain(task.task_body)}\n`]),
+          ...labelled("body", task.task_body),
           ...(receipts.length === 0 ? [] : [out.table(receipts, receiptColumns, "")]),
-          ...(result === null || result.outcome_text === "NA" ? [] : [`${plainLines(result.outcome_text)}\n`]),
+          ...(task.status === "succeeded" ? [] : labelled("last failure", lastFailure(task))),
+          ...labelled("result", result?.outcome_text ?? null),
         ].join(out.isTerminal ? "\n" : ""),
       );
     },
@@ -156,6 +182,44 @@ export const commands: readonly Command[] = [
     run: async (call) => call.out.row(await call.ask("redrive_task", { task_id: call.word }), shortColumns),
   },
 ];
+
+function labelled(label: string, text: string | null): readonly string[] {
+  return text === null || text === "NA" ? [] : [`${label}: ${plainLines(text)}\n`];
+}
+
+/** Waits, and shows what became of them. */
+async function showEnd(call: Call, taskIds: readonly string[], limitMs: number | null): Promise<number> {
+  const client = await call.connect();
+  const tasks = await untilStopped((stopped) => {
+    const signals = [stopped, ...(limitMs === null ? [] : [AbortSignal.timeout(limitMs)])];
+    return waitForTasks(client, taskIds, AbortSignal.any(signals));
+  });
+  call.out.show({ tasks }, () => tasks.map((task) => endWords(task)).join("\n"));
+  const open = tasks.filter((task) => !hasEnded(task));
+  for (const { task_id: id, status } of open) call.out.note(`${id} has not ended: it is ${status}`);
+  if (open.length > 0) return exitCodes.notSo;
+  const failed = tasks.filter(({ status }) => status !== "succeeded");
+  for (const task of failed) call.out.note(`${task.task_id} is ${task.status}${whyText(task)}`);
+  return failed.length > 0 ? exitCodes.failed : exitCodes.done;
+}
+
+/** In a pipe the result alone: it is what the caller asked for. */
+function endWords({ task_id: id, status, result }: TaskWithReceipts): string {
+  const text = result === null || result.outcome_text === "NA" ? null : plainLines(result.outcome_text);
+  return text ?? `${id} ${status}`;
+}
+
+/** What the last attempt said when it failed. */
+function lastFailure({ receipts }: TaskWithReceipts): string | null {
+  const failed = receipts.findLast(({ phase, status }) => phase === "complete" && status === "failure");
+  const text = failed?.outcome_text;
+  return text === undefined || text === "NA" ? null : text;
+}
+
+function whyText(task: TaskWithReceipts): string {
+  const text = lastFailure(task);
+  return text === null ? "" : `: ${plain(text.split("\n")[0] ?? "").slice(0, 200)}`;
+}
 
 /** What it waits for comes as free JSON, so that a newer server can name more. */
 function explainedWords({ task_id: id, status, waiting_for: reasons }: Explained): string {

@@ -20,6 +20,7 @@ export const commands: readonly Command[] = [
     summary: "shows what a token says, without its secret",
     usage: tokenUsage,
     about: `${tokenAbout} Whether it is true only the cell and the server know: see \`token verify\`.`,
+    offline: true,
     examples: [["leasehold token inspect < token.txt", "whose is it, and until when?"]],
     run: async (call) => {
       const inspected = inspect(await readToken(call));
@@ -64,6 +65,7 @@ export const commands: readonly Command[] = [
       hardware: { sign: "LABEL", words: "only on hardware with this label" },
       bytes: { sign: "N", words: "only N bytes, over all operations" },
     },
+    offline: true,
     examples: [
       [
         "leasehold token narrow --operations read --path /reports --for 30s < token.txt",

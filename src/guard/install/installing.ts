@@ -1,6 +1,7 @@
 /** Putting guards and entries into a repository, and taking them out so that it is as it was before. */
 import { join } from "node:path";
-import { projectFile, type Repository } from "../../names/repository.ts";
+import { projectFile } from "../../names/project-file.ts";
+import type { Repository } from "../../names/repository.ts";
 import { stateFolder } from "../../trust/owner-token.ts";
 import { homeFile } from "../identity.ts";
 import type { GuardedTool } from "../payload.ts";

@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { defaultPort } from "../../names/defaults.ts";
+import { dirname } from "node:path";
+import { defaultPort, homeFolder } from "../../names/defaults.ts";
 import { isLoopback } from "../../trust/loopback.ts";
 
 export interface Setting<T> {
@@ -28,6 +29,12 @@ export type Reader<T> = (value: unknown) => { readonly value: T } | { readonly p
 
 const text: Reader<string> = (value) =>
   typeof value === "string" && value !== "" ? { value } : { problem: "is empty, or not text" };
+
+/** `~/` is the user's home: shells expand it in flags, and nobody does in files and in the environment of services. */
+const folder: Reader<string> = (value) => {
+  const found = text(value);
+  return "problem" in found ? found : { value: found.value.replace(/^~(?=\/)/, dirname(homeFolder())) };
+};
 
 function integer(min: number, max: number): Reader<number> {
   return (value) => {
@@ -117,7 +124,7 @@ const keptBytes = integer(mebibyte, 2 ** 50);
 const table = {
   host: setting("ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys, and TLS or a proxy"),
   port: setting("N", defaultPort, integer(0, 65_535), "listen on this port; 0 takes a free one"),
-  data: setting("DIR", "./data", text, "the data folder; it is created if need be"),
+  data: setting("DIR", "~/.leasehold/data", folder, "the data folder; it is created if need be"),
   store: setting("KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
   logLevel: setting("LEVEL", "info", choice(levels), "from fatal over info to trace, or silent; logs go to stderr"),
   allowedHosts: setting("NAME", [], hosts, "a host name of this server beside its address; * for any"),
@@ -223,7 +230,8 @@ function find<K extends keyof Config>(name: K, flags: Flags, environment: Enviro
     if ("problem" in found) throw new ConfigProblem(`${place} ${found.problem}`);
     return found.value;
   }
-  return usual;
+  const found = read(usual);
+  return "value" in found ? found.value : usual;
 }
 
 type Values = Readonly<Record<string, unknown>>;
