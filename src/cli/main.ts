@@ -1,4 +1,5 @@
 /** The command line: which command is meant, what it is given, and how it ends. */
+import { strangerWarning } from "../names/file-resource.ts";
 import { checkWords, globalFlags, nearest, readLine } from "./arguments.ts";
 import type { Call, Command, Environment } from "./command.ts";
 import { allCommands, commandsUnder } from "./commands.ts";
@@ -46,7 +47,12 @@ async function runLine(args: readonly string[], environment: Environment): Promi
       url,
       key: address.key,
       address,
-      resource: (name) => resourceName(name, cwd),
+      resource: (name) => {
+        const found = resourceName(name, cwd);
+        const warning = strangerWarning(found, cwd);
+        if (warning !== null) out.note(warning);
+        return found;
+      },
       connect: () => {
         client ??= connect(address);
         return client;

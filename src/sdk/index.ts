@@ -1,6 +1,8 @@
 /** `leasehold/sdk`: what a program needs to hold leases, work on tasks and watch what happens. */
 
 export type { Clock } from "../keeper/clock.ts";
+export { fileResource } from "../names/file-resource.ts";
+export { NamingProblem } from "../names/project-file.ts";
 export type { AcquireOptions, Manifest } from "./acquiring.ts";
 export { Agent, type AgentOptions, type ResumeOptions, type ResumeWorkOptions } from "./agent.ts";
 export type { DigestSource } from "./checkpoints.ts";

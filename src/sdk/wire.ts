@@ -736,7 +736,7 @@ export interface PolicyRule {
   readonly effect: "allow" | "deny" | "limit";
   /** What the rule is about. */
   readonly actions: readonly ("lease" | "manage_resource" | "create_task" | "work" | "register_agent" | "host")[];
-  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  /** Names and patterns, such as `FILE:/shop/src/**`; empty: any. */
   readonly resources?: readonly string[] | null;
   /** Empty: any. */
   readonly predicates?: readonly Predicate[] | null;
@@ -760,7 +760,7 @@ export interface PolicyRuleInput {
   readonly effect: "allow" | "deny" | "limit";
   /** What the rule is about. */
   readonly actions: readonly ("lease" | "manage_resource" | "create_task" | "work" | "register_agent" | "host")[];
-  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  /** Names and patterns, such as `FILE:/shop/src/**`; empty: any. */
   readonly resources?: readonly string[] | null | undefined;
   /** Empty: any. */
   readonly predicates?: readonly Predicate[] | null | undefined;
@@ -955,7 +955,7 @@ export interface Resumed {
   readonly assumptions: readonly JudgedAssumption[];
 }
 export interface Scopes {
-  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  /** Names and patterns, such as `FILE:/shop/src/**`; empty: any. */
   readonly resources?: readonly string[] | null;
   /** Empty: any. */
   readonly predicates?: readonly Predicate[] | null;
@@ -973,7 +973,7 @@ export interface Scopes {
   readonly units_max?: number | null;
 }
 export interface ScopesInput {
-  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  /** Names and patterns, such as `FILE:/shop/src/**`; empty: any. */
   readonly resources?: readonly string[] | null | undefined;
   /** Empty: any. */
   readonly predicates?: readonly Predicate[] | null | undefined;

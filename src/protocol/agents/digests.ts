@@ -37,7 +37,7 @@ export const saveDigest = command({
     checkpoint_id: "step-3",
     resume_point: "tests written, login() not yet renamed",
     context: { branch: "rename-login", done: ["src/auth.test.ts"] },
-    intent_backlog: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts" }],
+    intent_backlog: [{ predicate: "MUTATES", resource: "FILE:/shop/src/auth.ts" }],
     resolution_strategy: "RETRY",
   },
   replies: [ok(shapes.digest, "As stored.")],
@@ -80,7 +80,7 @@ export const resumeAgent = command({
     "Epoch + 1 and live leases re-issued, as when registering again. The update tells what others did to the resources " +
     "that the agent holds, waited for, lost, assumes or has in its backlog. Assumptions are judged against the newest " +
     "version ever reported. If one fails, the digest is dropped and the agent is in PLANNING (A3 to A5).",
-  example: { ...example, assumptions: [{ resource: "FILE:/src/auth.ts", version: "sha256:9f2c" }] },
+  example: { ...example, assumptions: [{ resource: "FILE:/shop/src/auth.ts", version: "sha256:9f2c" }] },
   replies: [
     ok(record({ digest: shapes.digest, ...resumed }, { title: "Resumed" }), "Taken up."),
     ok(

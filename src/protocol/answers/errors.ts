@@ -72,7 +72,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   invalid_version: refused(400, "Shorten the version to 1,024 characters; a hash will do."),
   invalid_reason: refused(400, "Give a reason of 1 to 1,024 characters."),
   empty_manifest: refused(400, "Send at least one intent."),
-  manifest_too_large: refused(400, "Send at most 256 intents; a pattern such as `FILE:/src/**` covers many names."),
+  manifest_too_large: refused(
+    400,
+    "Send at most 256 intents; a pattern such as `FILE:/shop/src/**` covers many names.",
+  ),
   duplicate_intent: refused(400, "Send each intent once."),
   invalid_agent_id: refused(
     400,

@@ -51,7 +51,7 @@ export const acquire = command({
     "or at the end of the hold. Sent again with the same `request_id`, it is answered from its present state (W10).",
   example: {
     agent_id: "agt_01jcs8qk2m9x4n7r",
-    intents: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts", units: 1, to: null, pick: null }],
+    intents: [{ predicate: "MUTATES", resource: "FILE:/shop/src/auth.ts", units: 1, to: null, pick: null }],
     ttl_ms: 60_000,
     wait_timeout_ms: 30_000,
     standby_ms: 0,

@@ -50,7 +50,7 @@ export const revoke = command({
   summary: "Revokes leases",
   description:
     "One lease, all of an agent, or all under a prefix. Their holders learn of it, and why, at once (L14, G10).",
-  example: { resource_prefix: "FILE:/src/legacy", reason: "the folder is being deleted" },
+  example: { resource_prefix: "FILE:/shop/src/legacy", reason: "the folder is being deleted" },
   replies: [ok(record({ revoked: integer() }), "How many were revoked.")],
   errors: ["lease_unknown", "agent_unknown"],
 });

@@ -125,7 +125,7 @@ export const reportViolation = command({
   description:
     "By the guard of the agent that wrote: what its tool did shows only afterwards. It ends nothing; the holder and " +
     "watchers get a `lease.violated` event.",
-  example: { ...example, ...agentExample, resource: "FILE:/src/auth.ts" },
+  example: { ...example, ...agentExample, resource: "FILE:/shop/src/auth.ts" },
   replies: [ok(shapes.lease, "The lease that stood against it.")],
   errors: ["lease_unknown", "agent_unknown", "stale_epoch"],
 });

@@ -3,7 +3,7 @@ import { keyScopes, policyCheck, type policyInput, policyRule } from "../../kern
 import { shape, type Words } from "../schema/from-fields.ts";
 
 const conditionWords = {
-  resources: "Names and patterns, such as `FILE:/src/**`; empty: any.",
+  resources: "Names and patterns, such as `FILE:/shop/src/**`; empty: any.",
   predicates: "Empty: any.",
   task_types: "Types of tasks; with a final `*` all that begin so; empty: any.",
   ids: "Ids of agents, workers or cells; with a final `*` all that begin so; empty: any.",

@@ -37,7 +37,7 @@ export const verifyToken = query({
   description:
     "For data planes without a cell of their own: checked against the live lease, so that a renewed, released or revoked " +
     "one is refused at once (G5). A caveat on what is not named here fails.",
-  example: { token: "lht1.AAAA", resource: "FILE:/src/auth.ts", operation: "write" },
+  example: { token: "lht1.AAAA", resource: "FILE:/shop/src/auth.ts", operation: "write" },
   replies: [ok(shapes.verifiedToken, "It is good, now.")],
   errors: ["stale_token", "caveat_failed", "lease_expired", "lease_released", "lease_revoked", "resource_fenced"],
 });

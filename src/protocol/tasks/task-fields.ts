@@ -61,7 +61,7 @@ export const taskExample = {
   expected_artifact_mime: "text/x-python",
   task_priority: 5,
   requires: ["python"],
-  intents: [{ predicate: "MUTATES", resource: "FILE:/src/csv.py" }],
+  intents: [{ predicate: "MUTATES", resource: "FILE:/shop/src/csv.py" }],
   max_attempts: 3,
   idempotency_key: "csv-parser-1",
 } satisfies NewTask;
