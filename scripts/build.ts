@@ -1,10 +1,12 @@
 /**
  * Compiles src to dist for the package: type stripping does not work inside node_modules, so users get plain JavaScript
- * with declarations. Only what the command line and the SDK import is compiled, no tests. The page is built by the set-up.
+ * with declarations, and the SDK also as a package of its own. Only what the command line and the SDK import is compiled, no tests. The page is built by the set-up.
  */
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { bundleHook } from "./hook-bundle.ts";
+import { manPage } from "./man-page.ts";
 import { run } from "./run.ts";
+import { buildSdk } from "./sdk-package.ts";
 
 const outDir = "dist";
 
@@ -24,7 +26,9 @@ export async function build(): Promise<number> {
   }
   for (const path of globSync(`${outDir}/**/*.d.ts`)) writeFileSync(path, withJsNames(readFileSync(path, "utf8")));
   writeFileSync(`${outDir}/guard/hook.cjs`, bundleHook());
-  return 0;
+  mkdirSync(`${outDir}/man`);
+  writeFileSync(`${outDir}/man/leasehold.1`, await manPage());
+  return buildSdk(withJsNames);
 }
 
 /** The compiler renames imports in JavaScript but not in declarations. */

@@ -47,6 +47,10 @@ test("Node is in the lock file: one exact version for all platforms that the set
   for (const name of known) assert.equal(packages[`node_modules/${name}`]?.version, process.versions.node, name);
 });
 
+test("the published package brings the same Node", () => {
+  assert.deepEqual(packages[""]?.optionalDependencies, packages["runtime"]?.optionalDependencies);
+});
+
 test("production dependencies are those that decision 0002 lists, and nothing that only tests need", () => {
   const { dependencies = {} } = packages[""] ?? {};
   const { runtime: { optionalDependencies = {} } = {} } = packages;

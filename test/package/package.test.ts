@@ -38,10 +38,17 @@ test("the package has what users need and nothing else", () => {
   for (const path of [...Object.values(bin), ...entries, "LICENSE", "README.md"]) {
     assert.ok(files.includes(path.replace(/^\.\//, "")), path);
   }
-  const strange = files.filter(
-    (path) => !/^(bin\/|dist\/.*\.(js|d\.ts)$|dist\/guard\/hook\.cjs$|package\.json|LICENSE|README\.md)/.test(path),
-  );
+  const expected = [
+    /^(bin|deploy|docs\/images|dashboard\/dist)\//,
+    /^dist\/(.*\.(js|d\.ts)|guard\/hook\.cjs|man\/leasehold\.1)$/,
+    /^docs\/[\w-]+\.md$/,
+    /^(package\.json|LICENSE|README\.md|CHANGELOG\.md|SECURITY\.md)$/,
+  ];
+  const strange = files.filter((path) => !expected.some((pattern) => pattern.test(path)));
   assert.deepEqual(strange, []);
+  for (const path of ["docs/cli.md", "docs/guards.md", "docs/mcp.md", "docs/cells.md", "docs/ledger.md"]) {
+    assert.ok(files.includes(path), `3.25: the help names ${path}`);
+  }
   assert.deepEqual(
     files.filter((path) => /\.test\.|sample-|store\/contract|\/testing\//.test(path)),
     [],
@@ -63,6 +70,45 @@ test("installed, the SDK works", async () => {
     env: { LEASEHOLD_URL: server.url },
   });
   assert.deepEqual([code, stdout, stderr], [0, "all is well\n", ""]);
+});
+
+test("4: @leasehold/sdk is the SDK alone: it has no dependencies, and the same program runs with it", async () => {
+  const alone = join(place, "alone");
+  const folder = join(alone, "node_modules/@leasehold/sdk");
+  mkdirSync(folder, { recursive: true });
+  const packed = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", place], {
+    cwd: "dist-sdk",
+  });
+  const [{ filename = "", files: own = [] } = {}] = JSON.parse(packed.stdout) as {
+    filename: string;
+    files: { path: string }[];
+  }[];
+  await run("tar", ["-xzf", join(place, filename), "--strip-components=1", "-C", folder]);
+  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, unknown>;
+  const { version, publishConfig } = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, unknown>;
+  assert.deepEqual(
+    [manifest["name"], manifest["version"], manifest["dependencies"], manifest["publishConfig"]],
+    ["@leasehold/sdk", version, undefined, publishConfig],
+  );
+  assert.deepEqual(
+    own.filter(
+      ({ path }) =>
+        !/^(dist\/(sdk|keeper|names|token|trust)\/.*\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path),
+    ),
+    [],
+  );
+  const program = readFileSync("test/package/user/program.mjs", "utf8").replaceAll("leasehold/sdk", "@leasehold/sdk");
+  writeFileSync(join(alone, "program.mjs"), program);
+  const ran = await run(process.execPath, ["program.mjs"], { cwd: alone, env: { LEASEHOLD_URL: server.url } });
+  assert.deepEqual([ran.code, ran.stdout, ran.stderr], [0, "all is well\n", ""]);
+});
+
+test("1.2: the package brings the Node that runs the checkout, for each platform", () => {
+  const read = (path: string) => JSON.parse(readFileSync(path, "utf8")) as { optionalDependencies: object };
+  assert.deepEqual(read("package.json").optionalDependencies, read("runtime/package.json").optionalDependencies);
+  const shim = readFileSync("bin/leasehold.cjs", "utf8");
+  for (const name of Object.keys(read("package.json").optionalDependencies))
+    assert.ok(shim.includes(`"${name}"`), name);
 });
 
 test("installed, its types pass a strict compiler without skipLibCheck", async () => {
