@@ -51,12 +51,13 @@ describe("the first ten minutes", () => {
     assert.equal((await npm("frobnicate")).code, 2);
   });
 
-  test("leasehold alone starts a server in ~/.leasehold, and says in four lines what to do next", async () => {
+  test("leasehold alone starts a server in ~/.leasehold, and says in four lines what to do next", async (t) => {
     const home = join(folder.path, "home");
     mkdirSync(home);
     const env = { HOME: home, LEASEHOLD_URL: "http://127.0.0.1:0" };
     const first = start([], { env });
-    await until(() => (first.output.stdout.split("\n").length > 4 ? true : null), "four lines");
+    t.after(() => first.child.kill("SIGKILL"));
+    await until(() => (first.output.stdout.split("\n").length > 4 ? true : null), "four lines", 300_000);
     assert.match(
       first.output.stdout,
       /^Leasehold \S+ is listening on http:\/\/127\.0\.0\.1:\d+ \(data in .*\n(.+\n){3}$/,
@@ -94,9 +95,10 @@ describe("the first ten minutes", () => {
 });
 
 describe("the operator's day", () => {
-  test("3.1: requests that stand by are shown with what they wait for", async () => {
+  test("3.1: requests that stand by are shown with what they wait for", async (t) => {
     await server.json(["acquire", "LOCK:/w", "--agent", "first", "--ttl", "60s"]);
     const second = server.begin(["run", "LOCK:/w", "-w", "60s", ...sh("true")]);
+    t.after(() => second.child.kill("SIGKILL"));
     const shown = await until(async () => {
       const { stdout } = await server.line(["ls", "LOCK:/w", "--waiters"]);
       return stdout === "" ? null : stdout;
