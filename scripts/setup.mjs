@@ -30,6 +30,9 @@ const nodePackages = {
 };
 /** The oldest Node that can run the source, for platforms without a build in the lock file. */
 const nodeMajorMin = 24;
+/** From this one on the machine's own Node runs a server as ours does, and ours, 144 MB, is not installed for one. */
+const nodeMajorOwn = 26;
+const nodeMajor = Number.parseInt(process.versions.node, 10);
 
 const [isProduction, script, ...scriptArguments] = readArguments(process.argv.slice(2));
 if (script === undefined) fail("name a script to run: node scripts/setup.mjs <script> [arguments...]");
@@ -54,6 +57,8 @@ function readStamp() {
 
 function isEnough(stamp) {
   if (stamp === null || stamp.digest !== lockDigest()) return false;
+  // Installed under a newer Node than this one: then ours was left out.
+  if (nodePackage !== undefined && nodeMajor < nodeMajorOwn && !existsSync(ownNode())) return false;
   return isProduction || stamp.extent === "all";
 }
 
@@ -75,7 +80,9 @@ async function install(extent) {
 async function npmCi(folder, extent) {
   // Said explicitly, because NODE_ENV and npm's configuration would decide otherwise.
   const which = extent === "all" ? "--include=dev" : "--omit=dev";
-  const options = [which, "--include=optional", "--ignore-scripts", "--no-audit", "--no-fund"];
+  // Nothing else is optional: a test holds that.
+  const node = extent === "production" && nodeMajor >= nodeMajorOwn ? "--omit=optional" : "--include=optional";
+  const options = [which, node, "--ignore-scripts", "--no-audit", "--no-fund"];
   const result = await capture("npm", ["ci", ...options], folder);
   if (result.code === 0 || !onlyForeignPlatformsMissing(result.output, folder)) return result;
   say("the lock file lacks packages of other platforms; npm install takes the same versions without them");
@@ -101,10 +108,15 @@ function onlyForeignPlatformsMissing(output, folder) {
   );
 }
 
+function ownNode() {
+  return join(modules, nodePackage, "bin", "node");
+}
+
 function findNode() {
-  const ours = nodePackage === undefined ? null : join(modules, nodePackage, "bin", "node");
+  const ours = nodePackage === undefined ? null : ownNode();
   if (ours !== null && existsSync(ours)) return ours;
-  if (Number.parseInt(process.versions.node, 10) >= nodeMajorMin) {
+  if (ours !== null && nodeMajor >= nodeMajorOwn) return process.execPath;
+  if (nodeMajor >= nodeMajorMin) {
     say(`there is no build of Node for ${process.platform}-${process.arch} in the lock file; using ${process.version}`);
     return process.execPath;
   }

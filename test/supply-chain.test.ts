@@ -51,6 +51,19 @@ test("the published package brings the same Node", () => {
   assert.deepEqual(packages[""]?.optionalDependencies, packages["runtime"]?.optionalDependencies);
 });
 
+test("in production only Node itself is optional, so that a machine with a new Node can leave it out", () => {
+  const { runtime: { optionalDependencies = {} } = {} } = packages;
+  // Of `pg`, for another platform than Node.
+  const elsewhere = "node_modules/pg-cloudflare";
+  const optional = productionPaths(packages).filter((path) => packages[path]?.optional === true && path !== elsewhere);
+  assert.deepEqual(
+    optional.sort(),
+    Object.keys(optionalDependencies)
+      .map((name) => `node_modules/${name}`)
+      .sort(),
+  );
+});
+
 test("production dependencies are those that decision 0002 lists, and nothing that only tests need", () => {
   const { dependencies = {} } = packages[""] ?? {};
   const { runtime: { optionalDependencies = {} } = {} } = packages;
@@ -85,10 +98,16 @@ test("the set-up installs what is asked for and no more, runs no install scripts
     // In npm's place, a program that notes what is asked of it, and installs the Node that runs this test.
     const npm = `#!/bin/sh\necho "$@" >> "${place}/asked"\nmkdir -p node_modules/${nodePackage}/bin\nln -sf "${process.execPath}" node_modules/${nodePackage}/bin/node\n`;
     writeFileSync(join(place, "bin/npm"), npm, { mode: 0o755 });
-    const setUp = (lock: string, ...args: readonly string[]): string => {
+    writeFileSync(
+      join(place, "old-node.cjs"),
+      'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });',
+    );
+    const onOldNode = { NODE_OPTIONS: `--require ${join(place, "old-node.cjs")}` };
+    const setUp = (lock: string, ...args: readonly string[]): string => setUpWith({}, lock, ...args);
+    const setUpWith = (more: object, lock: string, ...args: readonly string[]): string => {
       writeFileSync(join(place, "package-lock.json"), lock);
       rmSync(join(place, "asked"), { force: true });
-      const env = { PATH: `${join(place, "bin")}:/usr/bin:/bin` };
+      const env = { PATH: `${join(place, "bin")}:/usr/bin:/bin`, ...more };
       const said = execFileSync(process.execPath, ["scripts/setup.mjs", ...args, "scripts/hello.mjs", "you"], {
         cwd: place,
         env,
@@ -99,7 +118,8 @@ test("the set-up installs what is asked for and no more, runs no install scripts
       return existsSync(join(place, "asked")) ? readFileSync(join(place, "asked"), "utf8").trim() : "";
     };
     const [one, two] = ['{"packages":{}}', '{"packages":{} }'];
-    assert.match(setUp(one, "--production"), /^ci --omit=dev --include=optional --ignore-scripts /);
+    assert.match(setUpWith(onOldNode, two, "--production"), /^ci --omit=dev --include=optional --ignore-scripts /);
+    assert.match(setUp(one, "--production"), /^ci --omit=dev --omit=optional --ignore-scripts /, "Node is new enough");
     assert.equal(setUp(one, "--production"), "", "it is there");
     assert.match(setUp(one), /^ci --include=dev --include=optional --ignore-scripts /);
     assert.equal(setUp(one, "--production"), "", "what tests need is enough for a server");
@@ -110,10 +130,10 @@ test("the set-up installs what is asked for and no more, runs no install scripts
   }
 });
 
-test("the published package needs no Node of ours, and asks for provenance", () => {
+test("the published package needs no Node of ours but for old machines, and asks for provenance", () => {
   const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, object | undefined>;
   const { dependencies = {}, optionalDependencies, publishConfig, allowScripts } = manifest;
-  assert.deepEqual([optionalDependencies, allowScripts], [undefined, undefined]);
+  assert.deepEqual([optionalDependencies, allowScripts], [packages["runtime"]?.optionalDependencies, undefined]);
   assert.doesNotMatch(JSON.stringify(dependencies), /"node/);
   assert.deepEqual(publishConfig, { provenance: true, access: "public" });
 });
