@@ -138,6 +138,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     cells: ["answering", "queries"],
     mcp: [".", "answering", "auth", "http"],
     operating: ["answering", "http", "queries"],
+    cluster: [".", "config", "http"],
     // The page and how a browser signs in.
     dashboard: ["auth", "http"],
   },

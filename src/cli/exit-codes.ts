@@ -39,7 +39,7 @@ const refusals: Readonly<Partial<Record<ExitName, string>>> = {
   usage: "bad_answer unauthorized forbidden tenant_unknown host_not_allowed duplicate_intent manifest_too_large",
   notGranted: "die would_wait wait_timeout request_canceled lease_denied paused",
   unavailable:
-    "unreachable timeout rate_limited too_many_connections memory_exhausted too_many_in_flight shutting_down database_unavailable",
+    "unreachable timeout rate_limited too_many_connections memory_exhausted too_many_in_flight shutting_down database_unavailable no_leader",
   leaseLost: "lease_lost",
 };
 const refusalCodes = new Map(

@@ -22,6 +22,7 @@ export function describeFailure(error: unknown, url: string | null) {
     return report(error.message, exitCodes.failed);
   if (error instanceof StoreFault) {
     if (error.code === "store_locked") return report(error.message, exitCodes.dataLocked);
+    if (error.code === "store_refused") return report(error.message, exitCodes.usage);
     if (error.code === "schema_too_new") return report(error.message, exitCodes.dataTooNew);
     return report(withCause(error), exitCodes.failed);
   }

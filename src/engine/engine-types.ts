@@ -6,7 +6,7 @@ import type { Reply } from "../kernel/contract/replies.ts";
 import type { ReadyTask } from "../kernel/kernel.ts";
 import type { LedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
-import type { Store } from "../store/store.ts";
+import type { Opened, Store } from "../store/store.ts";
 import type { NumberedEvent } from "./batch.ts";
 import type { TimeSources } from "./clock.ts";
 import type { V8Heap } from "./v8-heap.ts";
@@ -27,6 +27,17 @@ export interface EngineOptions {
   readonly payloadCharsMax?: number;
   /** For tests; the process has one. */
   readonly heap?: V8Heap;
+  /** An election that is won already: the store is open. Absent: the engine opens it. */
+  readonly opened?: Opened;
+  /** Called in place of a recovery when memory was dropped: the term is over, and others may lead (leadership.ts). */
+  readonly onTermOver?: (fault: unknown) => void;
+  /** Encrypts what agent tokens are derived from, where others can read the data. */
+  readonly secrets?: SecretBox;
+}
+
+export interface SecretBox {
+  seal(text: string): string;
+  open(sealed: string): string;
 }
 
 export interface EngineLog {

@@ -341,7 +341,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     for (const { outlet } of lost) outlet.fail(unavailable);
     if (!isFirst) return;
     this.announceEmpty();
-    if (phase === "serving") void this.reopen(committing);
+    if (phase === "serving") (this.options.onTermOver ?? (() => void this.reopen(committing)))(fault);
   }
 
   private async reopen(committing: Promise<void> | null): Promise<void> {

@@ -90,7 +90,7 @@ export interface Recovering {
 /** What fails lets go of the data, so that it can be tried again. */
 export async function recover(options: EngineOptions, recovering: Recovering): Promise<Recovered> {
   const { store, ledgerKey: openKey = createLedgerKey } = options;
-  const opened = await store.open();
+  const opened = options.opened ?? (await store.open());
   try {
     return await recoverFrom(opened, recovering.key ?? openKey(), options, recovering);
   } catch (error) {
@@ -123,7 +123,7 @@ async function recoverFrom(
     await store.load({
       onRows(rows) {
         for (const { n, kind, body } of rows) {
-          if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
+          if (kind === "engine") own = { n, record: openRecord(JSON.parse(body) as EngineRecord, options.secrets) };
           else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
           else others.push(awayIn(readRecord(kind, body, n)));
         }
@@ -149,7 +149,7 @@ async function recoverFrom(
   const clock = startClock(resumed.now, time);
   const isKeyNew = !isListed(ledgerKeys, ledgerKey);
   return {
-    ...(await begin(store, state, opened, own, isKeyNew ? ledgerKey : null, resumed, Math.floor(time.wall()))),
+    ...(await begin(options, state, opened, own, isKeyNew ? ledgerKey : null, resumed, Math.floor(time.wall()))),
     state,
     clock,
     resumed,
@@ -159,6 +159,10 @@ async function recoverFrom(
     ledgerFaults,
     auditHeads,
   };
+}
+
+function openRecord(record: EngineRecord, secrets: EngineOptions["secrets"]): EngineRecord {
+  return secrets === undefined ? record : { ...record, secret: secrets.open(record.secret) };
 }
 
 /** C1, S2: two holders of one thing are worse than no service. It heals itself when the first of the two has run out. */
@@ -186,12 +190,18 @@ async function readPast(store: Store): Promise<EndedLeases> {
 
 /** L7: the time at which the service goes on. Where leases are alive, a jump ahead may end them only if it is believable. */
 function resumedTime(
-  { now: stored }: Opened,
+  { now: stored, passedMs }: Opened,
   own: Own | null,
   state: State,
   { time, running }: Recovering,
   jumpMsMax = clockJumpMsMax,
 ): Resumed {
+  if (passedMs !== null) {
+    // Servers that share data go on by the clock that they share, and none of their own decides.
+    const wall = Math.floor(time.wall());
+    const now = stored === 0 ? wall : stored + passedMs;
+    return { now, boot: null, isSameBoot: true, wallAheadMs: wall - now };
+  }
   const boot = own?.record.boot ?? null;
   const before = running?.now() ?? 0;
   // The process that stored it runs on, and knows best.
@@ -249,7 +259,7 @@ function compareLedger(state: State, heads: readonly LedgerHead[]): string[] {
  * numbers jump, leases are re-issued, and with another secret every older token is stale (L11, S6). All in one commit.
  */
 async function begin(
-  store: Store,
+  { store, secrets }: Pick<EngineOptions, "store" | "secrets">,
   state: State,
   opened: Opened,
   own: Own | null,
@@ -283,7 +293,7 @@ async function begin(
     for (const handle of new Set(jumpAhead(state, lost, now).changes)) put(handle);
   }
   const secret = known === null || isRestored ? randomBytes(32).toString("base64url") : known.secret;
-  const record: EngineRecord = { secret, restores, restoredAt, boot };
+  const record: EngineRecord = { secret: secrets?.seal(secret) ?? secret, restores, restoredAt, boot };
   puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
   const nothing = {
     removes: [],

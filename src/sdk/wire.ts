@@ -2836,6 +2836,7 @@ export type ErrorCode =
   | "memory_exhausted"
   | "shutting_down"
   | "database_unavailable"
+  | "no_leader"
   | "internal_error";
 
 /** Whether the same request, sent again later, can succeed. */
@@ -2956,6 +2957,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   memory_exhausted: true,
   shutting_down: true,
   database_unavailable: true,
+  no_leader: true,
   internal_error: true,
 };
 

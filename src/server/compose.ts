@@ -1,5 +1,6 @@
 /** The edges of a server whose engine serves: HTTP and the streams, until it is closed. */
-import type { IncomingMessage } from "node:http";
+import type { Server as HttpServer, IncomingMessage } from "node:http";
+import type { Server as SecureServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import { join } from "node:path";
 import type { Engine } from "../engine/engine.ts";
@@ -40,18 +41,25 @@ import { createStreamServer } from "./stream/stream.ts";
 
 export async function composeServer(
   engine: Engine,
-  config: Omit<Config, "store"> & { readonly log: EngineLog; readonly tlsReloadMs?: number },
+  config: Omit<Config, "store"> & {
+    readonly log: EngineLog;
+    readonly tlsReloadMs?: number;
+    /** Absent: beside the rest. Servers that share data share this folder too. */
+    readonly artifactsFolder?: string;
+  },
   /** For artifacts, and where a backup is put together; with a store on disk, its data. */
   folder: string,
   closed: () => void = () => undefined,
+  /** What listens in its place, and hands its connections over; null: it listens itself. */
+  front: ServerFront | null = null,
 ): Promise<RunningServer> {
-  const { host, port, log, requestTimeoutMs, tlsCa: ca } = config;
+  const { host, port, log, requestTimeoutMs, tlsCa: ca, artifactsFolder = folder } = config;
   const { tlsCert: cert, tlsKey: key, tlsReloadMs, behindProxy } = config;
   const tls = cert === null || key === null ? null : new ReloadingTls({ cert, key, ca }, log);
   // The secret is another one after a restore, and then no older token is good (S6).
   const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
   const owner = config.ownerOnly ? new OwnerCredential(engine.secret) : null;
-  const artifactFiles = new ArtifactFiles(join(folder, "artifacts"), {
+  const artifactFiles = new ArtifactFiles(join(artifactsFolder, "artifacts"), {
     bytesMax: config.artifactBytesMax,
     totalBytesMax: config.artifactsTotalBytesMax,
   });
@@ -83,7 +91,7 @@ export async function composeServer(
     streamConnections: () => streams.connections,
   };
   const metrics = createMetrics(service, counts, version);
-  const staged = new StagedArtifacts(join(folder, "staged"), artifactFiles, config.artifactBytesMax);
+  const staged = new StagedArtifacts(join(artifactsFolder, "staged"), artifactFiles, config.artifactBytesMax);
   const mcp = createMcp({
     service,
     depotFor: (callerFor) => depotOf(service, staged, callerFor),
@@ -134,10 +142,11 @@ export async function composeServer(
     tls.watch(server, tlsReloadMs);
   }
   await app.ready();
-  await listen(server, port, host);
+  if (front === null) await listen(server, port, host);
+  else front.hand(server);
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
-  const address = addressOf(server, host, tls === null ? "http" : "https");
-  const place = originOf(server, tls === null ? "http" : "https");
+  const place = front?.origin ?? originOf(server, tls === null ? "http" : "https");
+  const address = front?.address ?? addressOf(server, host, tls === null ? "http" : "https");
   if (owner !== null) owner.publish(place);
   // Left by a crash; its token is good nowhere, and clients would miss the server that it names.
   else if (isLoopback(host)) removeOwner(place, process.env);
@@ -148,10 +157,14 @@ export async function composeServer(
   v8Heap.stopPretenuring();
 
   let closing: Promise<void> | null = null;
-  return {
+  const running: RunningServer = {
     address,
     service,
     connections: () => connections.size,
+    abort() {
+      connections.destroyAll();
+      return running.close();
+    },
     close() {
       service.isClosing = true;
       mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
@@ -169,13 +182,15 @@ export async function composeServer(
       return closing;
     },
   };
+  return running;
 
   /**
    * In order: nobody new comes in, what is held is answered with how things stand, streams end, what is under way is
    * committed and answered, and then the data is let go. At the deadline connections that are still open are closed.
    */
   async function shutDown(): Promise<void> {
-    const allGone = new Promise<void>((resolve) => server.close(() => resolve()));
+    front?.hand(null);
+    const allGone = front === null ? new Promise<void>((resolve) => server.close(() => resolve())) : connections.gone();
     service.requests.wakeAll(true);
     service.polls.wakeAll();
     eventStreams.close();
@@ -189,6 +204,13 @@ export async function composeServer(
     await keyUses.stop();
     await engine.close();
   }
+}
+
+/** A listener that outlives this server: connections are handed over, or go elsewhere. */
+export interface ServerFront {
+  readonly address: RunningServer["address"];
+  readonly origin: string;
+  hand(server: HttpServer | SecureServer | null): void;
 }
 
 function ratesOf({ rateLimit, rateBurst, tenantRateLimit, authFailureLimit }: Omit<Config, "store">): RateLimits {
@@ -207,7 +229,7 @@ const failuresBurst = 10;
 const idleCheckMs = 20;
 
 /** What the parser takes, and for how long. A repeated header is joined, so that no second one goes unseen. */
-const parserOptions = {
+export const parserOptions = {
   maxHeaderSize: 16_384,
   requireHostHeader: false,
   joinDuplicateHeaders: true,

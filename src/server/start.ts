@@ -30,6 +30,8 @@ export interface RunningServer {
   connections(): number;
   /** No new work; what is under way is committed and answered. */
   close(): Promise<void>;
+  /** Nothing more is answered. */
+  abort(): Promise<void>;
 }
 
 const silent: EngineLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -39,6 +41,10 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const config = { ...usual, ...options };
   const { data, store, log = silent } = config;
   checkPlaces(config);
+  if (typeof store === "string" && store.startsWith("postgres")) {
+    const { startClusterServer } = await import("./cluster/start-cluster.ts");
+    return await startClusterServer({ ...config, store, log });
+  }
   const engine = new Engine({
     store: openStore(store, data),
     encodeEvent: eventText,
@@ -64,5 +70,5 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
 
 function openStore(store: Config["store"] | Store, data: string): Store {
   if (store === "sqlite") return createSqliteStore(data);
-  return store === "memory" ? createMemoryStore() : store;
+  return typeof store === "string" ? createMemoryStore() : store;
 }

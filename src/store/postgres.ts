@@ -118,12 +118,14 @@ class PostgresStore extends PostgresHistory implements Store {
   }
 
   /** Over its own connection, and given up well before the lease ends. One message, so that a pooler may be in between. */
-  async renew(now: Millis): Promise<LeaderLease> {
+  async renew(now: Millis | null): Promise<LeaderLease> {
     if (this.refusal !== null) throw this.refusal;
     const epoch = this.#epoch;
     const askedAt = performance.now();
     const lastsMs = this.#leaseMs;
     const timeoutMs = Math.floor(lastsMs / 2);
+    // The two belong together: what passed since is counted from both.
+    const time = now === null ? "" : `, now = greatest(now, ${Math.floor(now)}), stored_at = clock_timestamp()`;
     let renewer = this.#renewer;
     try {
       if (renewer === null) {
@@ -132,8 +134,7 @@ class PostgresStore extends PostgresHistory implements Store {
       }
       const results = (await renewer.query(
         `BEGIN; SET LOCAL statement_timeout = ${timeoutMs};
-         UPDATE ${this.table("shards")} SET lease_until = clock_timestamp() + ${lastsMs} * interval '1 millisecond',
-           now = greatest(now, ${Math.floor(now)}), stored_at = clock_timestamp()
+         UPDATE ${this.table("shards")} SET lease_until = clock_timestamp() + ${lastsMs} * interval '1 millisecond'${time}
          WHERE shard = ${this.shard} AND epoch = ${epoch} AND timeline = ${timelineSql} AND system = ${systemSql};
          COMMIT`,
       )) as unknown as readonly pg.QueryResult[];

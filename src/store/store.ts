@@ -17,10 +17,10 @@ export interface Store extends History {
    */
   open(): Promise<Opened>;
   /**
-   * Extends the writer's lease, and stores the engine's time. Fails with stale_epoch if another server leads; after any
+   * Extends the writer's lease, and stores the engine's time; null: it has none yet. Fails with stale_epoch if another server leads; after any
    * other fault the store works on, and the lease is what it was. Where one process owns the data, nothing has to be extended.
    */
-  renew(now: Millis): Promise<LeaderLease | null>;
+  renew(now: Millis | null): Promise<LeaderLease | null>;
   /** Stops being the writer, after the commits in flight, so that another can open at once. The caller answers nobody after it. */
   resign(): Promise<void>;
   /**

@@ -59,7 +59,7 @@ test("a wrong setting is refused with one line that names its source and the all
     [[], {}, `{"prot": 1}`, /^"prot" in the config file is not a setting; known are host, port/],
     [[], {}, `[1]`, /does not hold a JSON object$/],
     [[], {}, `{`, /cannot be read/],
-    [["--store", "disk"], {}, null, /^--store is "disk"; give one of sqlite, memory$/],
+    [["--store", "disk"], {}, null, /^--store is "disk"; give one of sqlite, memory, postgres:\/\//],
     [["--log-level", "loud"], {}, null, /^--log-level is "loud"/],
     [["--allowed-origin", "example.com"], {}, null, /^--allowed-origin has "example.com"; give origins such as/],
     [["--allowed-host", "http://x"], {}, null, /^--allowed-host has "http:\/\/x"/],

@@ -1,6 +1,10 @@
 /** A server on a free port with its data in memory, and a client that checks every response against its operation. */
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { Operation } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
@@ -40,9 +44,26 @@ export interface CallOptions {
 }
 
 export async function serve(t: TestContext, options: ServerOptions = {}): Promise<RunningServer & Client> {
-  const server = await startServer({ port: 0, store: "memory", shutdownTimeoutMs: 2_000, ...options });
+  // The same tests on PostgreSQL: test/postgres/end-to-end.test.ts.
+  const shared = process.env["LEASEHOLD_TEST_STORE"] === "postgres" && options.store === undefined;
+  const store = shared ? await onPostgres(t) : { store: "memory" };
+  const server = await startServer({ port: 0, ...store, shutdownTimeoutMs: 2_000, ...options });
   t.after(() => server.close());
-  return { ...server, ...clientOf(server.address.url) };
+  return { ...server, service: server.service, ...clientOf(server.address.url) };
+}
+
+/** A schema of its own, and a master key. */
+async function onPostgres(t: TestContext): Promise<ServerOptions> {
+  const { testSchema } = await import("../../src/store/testing/postgres-fixture.ts");
+  const data = await testSchema();
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-shared-"));
+  const masterKeyFile = join(folder, "master.key");
+  writeFileSync(masterKeyFile, randomBytes(32), { mode: 0o600 });
+  t.after(async () => {
+    await data.drop();
+    rmSync(folder, { recursive: true });
+  });
+  return { store: data.url, masterKeyFile, data: folder, leaderLeaseMs: 30_000 };
 }
 
 export interface Client {

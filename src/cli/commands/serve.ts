@@ -39,6 +39,7 @@ commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start -
     ["leasehold serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem", "beyond this machine, with keys"],
     ["leasehold serve --owner-only", "on a machine that others use too"],
     ["leasehold serve --store memory", "to try things out; nothing is kept"],
+    ["leasehold serve --store postgres://db/leasehold --master-key-file key", "one of several servers on one database"],
   ],
   run: (call) => serve(call, settingsIn(call)),
 };

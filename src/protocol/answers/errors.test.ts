@@ -61,6 +61,7 @@ test("no code but a fault of ours answers 5xx (S3)", () => {
     "database_unavailable",
     "internal_error",
     "memory_exhausted",
+    "no_leader",
     "shutting_down",
     "too_many_connections",
   ]);

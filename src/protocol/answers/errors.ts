@@ -41,6 +41,7 @@ export type EdgeCode =
   | "slow_reader"
   | "shutting_down"
   | "database_unavailable"
+  | "no_leader"
   | "internal_error";
 
 export type ErrorCode = RefusalCode | VerdictCode | EdgeCode;
@@ -243,6 +244,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     503,
     "Try again with the same `request_id`: whether it took effect is unknown until then.",
   ),
+  no_leader: retry(503, "Wait for `Retry-After`: the servers elect a leader, which takes a few seconds."),
   internal_error: retry(500, "Try again with the same `request_id`, and report it with the server's log."),
 };
 

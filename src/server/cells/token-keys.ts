@@ -19,10 +19,13 @@ export function runRotate({ service, operation, command, respond }: RunRequest<R
     cells.pushKeys();
     log.info({ keyId }, "tokens are signed with a new key from now on");
     const entry = auditEntryOf(command.tenant, command.actor, operation.name, keyId, {}, now);
-    noteChange(engine, entry).then(
-      () => respond(operation.encode(tokenKeys(tokens), { now })),
-      (fault: unknown) => respond(answerForFault(service, fault)),
-    );
+    const stored = tokens.store?.() ?? Promise.resolve();
+    stored
+      .then(() => noteChange(engine, entry))
+      .then(
+        () => respond(operation.encode(tokenKeys(tokens), { now })),
+        (fault: unknown) => respond(answerForFault(service, fault)),
+      );
   } catch (fault) {
     respond(answerForFault(service, fault));
   }

@@ -13,6 +13,9 @@ export const controlCell = "control";
 export class LeaseTokens {
   readonly keys: MasterKeys;
 
+  /** Where the keys are stored beside their file; null: nowhere else. */
+  store: (() => Promise<void>) | null = null;
+
   constructor(keys: MasterKeys) {
     this.keys = keys;
   }

@@ -52,6 +52,14 @@ function choice<const T extends string>(values: readonly T[]): Reader<T> {
   };
 }
 
+/** sqlite, memory, or an address. */
+const storeKind: Reader<string> = (value) =>
+  typeof value === "string" && /^(sqlite|memory|postgres(ql)?:\/\/\S+)$/.test(value)
+    ? { value }
+    : {
+        problem: `is ${shown(value).replaceAll(/\/\/.*@/g, "//…@")}; give one of sqlite, memory, postgres://user:password@host/database`,
+      };
+
 const onOrOff: Reader<boolean> = (value) => {
   if (value === true || value === "true" || value === "1") return { value: true };
   if (value === false || value === "false" || value === "0") return { value: false };
@@ -125,7 +133,27 @@ const table = {
   host: setting("ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys, and TLS or a proxy"),
   port: setting("N", defaultPort, integer(0, 65_535), "listen on this port; 0 takes a free one"),
   data: setting("DIR", "~/.leasehold/data", folder, "the data folder; it is created if need be"),
-  store: setting("KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
+  store: setting(
+    "KIND",
+    "sqlite",
+    storeKind,
+    "sqlite; memory, which keeps nothing; or postgres://…, which servers can share",
+  ),
+  masterKeyFile: setting("FILE", null, file, "with PostgreSQL: the key that the service's secrets are encrypted under"),
+  advertiseUrl: setting(
+    "URL",
+    null,
+    file,
+    "with PostgreSQL: where other servers reach this one; its own address if absent",
+  ),
+  noLead: setting(null, false, onOrOff, "with PostgreSQL: never lead, only pass requests on"),
+  leaderLeaseMs: setting(
+    "MS",
+    3 * secondMs,
+    integer(secondMs, 60 * secondMs),
+    "with PostgreSQL: how long a leader's lease lasts",
+  ),
+  acceptVolatile: setting(null, false, onOrOff, "with PostgreSQL: run though it may lose what it has acknowledged"),
   logLevel: setting("LEVEL", "info", choice(levels), "from fatal over info to trace, or silent; logs go to stderr"),
   allowedHosts: setting("NAME", [], hosts, "a host name of this server beside its address; * for any"),
   allowedOrigins: setting("URL", [], origins, "web pages of this origin may call it"),

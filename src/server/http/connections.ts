@@ -43,6 +43,8 @@ export class Connections {
   private readonly max: number;
   private readonly strangersMax: number;
 
+  private onGone: (() => void) | null = null;
+
   constructor(uses: TenantUses, { connectionsMax }: ConnectionLimits) {
     this.uses = uses;
     this.max = connectionsMax;
@@ -95,6 +97,15 @@ export class Connections {
   private forget(connection: Connection): void {
     this.open.delete(connection.socket);
     this.strangers.delete(connection);
+    if (this.open.size === 0) this.onGone?.();
+  }
+
+  /** Resolves when there is none left. */
+  gone(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onGone = resolve;
+      if (this.open.size === 0) resolve();
+    });
   }
 
   /** With the first credential on it. An operator comes in however many its tenant has. */
