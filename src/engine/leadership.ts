@@ -105,6 +105,8 @@ export class Leadership {
   #resigning = Promise.withResolvers<void>();
   readonly #stop = new AbortController();
   #failures = 0;
+  /** Whether the last question who leads failed; only the first of them is logged. */
+  #isBlind = false;
   #running: Promise<void> | null = null;
   /** Until then this server leaves the lead to others. */
   #standsBackUntil = 0;
@@ -163,6 +165,7 @@ export class Leadership {
     while (!this.#isClosing) {
       try {
         this.#leader = await this.#watcher.watch();
+        this.#isBlind = false;
         if (this.#leader === null && this.#mayCampaign) {
           await this.#tryToLead(first);
           continue;
@@ -171,7 +174,8 @@ export class Leadership {
       } catch (fault) {
         if (first !== null && this.#failures === 0) first.reject(fault);
         this.#leader = null;
-        this.#options.log.warn({ err: fault }, "the database does not say who leads");
+        if (!this.#isBlind) this.#options.log.warn({ err: fault }, "the database does not say who leads");
+        this.#isBlind = true;
       }
       const { pollMs = pollMsDefault } = this.#options;
       await this.#wait(Math.min(this.#leader?.leftMs ?? pollMs, pollMs));

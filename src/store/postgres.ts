@@ -130,6 +130,8 @@ class PostgresStore extends PostgresHistory implements Store {
     try {
       if (renewer === null) {
         renewer = await this.db.connect(() => undefined, timeoutMs);
+        // Closed meanwhile: nobody else would end it.
+        if (this.refusal !== null) throw this.refusal;
         this.#renewer = renewer;
       }
       const results = (await renewer.query(
@@ -269,12 +271,13 @@ class PostgresStore extends PostgresHistory implements Store {
         writer = await this.#connectWriter();
         await this.#compareWith(writer);
         if (this.#pending.length > 0 && isRefused) throw this.db.explain(reason);
+        if (this.refusal !== null) throw this.refusal;
         this.#writer = writer;
         return;
       } catch (error) {
         if (writer !== null) destroy(writer);
         if (error instanceof StoreFault && error.code === "stale_epoch") throw error;
-        if (isRefused || performance.now() > deadline) throw error;
+        if (isRefused || this.refusal !== null || performance.now() > deadline) throw error;
         await sleep(retryMs);
       }
     }
@@ -292,9 +295,12 @@ class PostgresStore extends PostgresHistory implements Store {
   }
 
   async #connectWriter(): Promise<pg.Client> {
-    const writer: pg.Client = await this.db.connect((reason) => {
-      if (this.#writer === writer && this.#pending.length > 0) this.#recover(reason);
-      else if (this.#writer === writer) this.#writer = null;
+    // It may be lost before it is known here.
+    let writer: pg.Client | null = null;
+    writer = await this.db.connect((reason) => {
+      if (writer === null || this.#writer !== writer) return;
+      if (this.#pending.length > 0) this.#recover(reason);
+      else this.#writer = null;
     }, this.#outcomeMsMax);
     return writer;
   }
