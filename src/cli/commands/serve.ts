@@ -57,7 +57,7 @@ export async function serve(
   // The data holds the secret that agents' tokens are made with: it is for this user alone.
   process.umask(0o077);
   const config = loadConfig(given, call.environment);
-  if (config.store !== "memory") {
+  if (config.store === "sqlite") {
     checkDataPlace(config.data);
     noteFormerPlace(call.out, config.data);
   }
@@ -78,9 +78,12 @@ export async function serve(
     return;
   }
   const { url } = server.address;
-  const where = config.store === "memory" ? "data in memory only" : `data in ${config.data}`;
+  // Without the address, which may have a password in it.
+  const [store = ""] = config.store.split(":");
+  const where =
+    store === "memory" ? "data in memory only" : `data in ${store === "sqlite" ? config.data : "PostgreSQL"}`;
   // On a terminal the line below says the same.
-  if (process.stderr.isTTY !== true) log.info({ url, version, store: config.store, data: config.data }, "listening");
+  if (process.stderr.isTTY !== true) log.info({ url, version, store, data: config.data }, "listening");
   process.stdout.write(`Leasehold ${version} is listening on ${url} (${where})\n`);
   const end = onListening?.(url);
   const signal = await stop;
