@@ -11,6 +11,7 @@ import { dirname } from "node:path";
 import { codecText } from "./generate/codec.ts";
 import { distribution } from "./generate/distribution.ts";
 import { inputsText } from "./generate/inputs.ts";
+import { pageReceiptText } from "./generate/page-receipt.ts";
 import { receiptText } from "./generate/receipt.ts";
 import { wireText } from "./generate/sdk-wire.ts";
 
@@ -19,6 +20,7 @@ const generated: Readonly<Record<string, () => string>> = {
   "src/engine/codec/records.gen.ts": codecText,
   "src/ledger/receipt-members.gen.ts": receiptText,
   "src/sdk/wire.ts": wireText,
+  "dashboard/src/ledger/receipt-members.gen.ts": pageReceiptText,
   ...distribution,
 };
 

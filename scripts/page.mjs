@@ -22,7 +22,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** What the page is built from, beside its own folder: the routes and types of the contract. */
-const sharedSources = ["src/sdk/wire.ts", "src/ledger/receipt-members.gen.ts"];
+const sharedSources = ["src/sdk/wire.ts", "src/token/sha256.ts"];
 const stampName = "built-from";
 const buildFailed = "build-failed.txt";
 

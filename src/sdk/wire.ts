@@ -2139,7 +2139,7 @@ export interface OperationInputs {
   };
   readonly get_session: Readonly<Record<string, never>>;
   readonly create_session: {
-    /** A key, as it was shown when it was created. */
+    /** A key as it was shown when it was created, or an agent's token. */
     readonly key?: string | null | undefined;
     /** Of a link; good once. */
     readonly code?: string | null | undefined;

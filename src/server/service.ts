@@ -74,6 +74,7 @@ export function createService(
   const uses = new TenantUses(engine);
   const meters = new Meters(rates.tenant, (tenant) => uses.quotasOf(tenant).requestsPerSecondMax);
   const keys = new Keys(engine, meters, owner !== null);
+  const agentTokens = new AgentTokens(engine, keys, meters, agentTokenMs);
   return {
     engine,
     tokens,
@@ -86,8 +87,8 @@ export function createService(
     requestKeys: requestKeysOf(engine),
     keys,
     owner,
-    agentTokens: new AgentTokens(engine, keys, meters, agentTokenMs),
-    sessions: new Sessions(engine, keys, owner),
+    agentTokens,
+    sessions: new Sessions(engine, keys, agentTokens, owner),
     events: new EventHub(engine),
     meters,
     limiter: new RateLimiter(rates.credential),

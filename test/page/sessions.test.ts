@@ -110,7 +110,10 @@ test("S5: a link signs in once, as the credential that made it, and an agent's t
 
   const { body: agent } = await client.post<{ agent_token: string }>("/v1/agents", { agent_id: "alice" }, { key });
   assert.equal((await client.post("/v1/session/link", {}, { key: agent.agent_token })).status, 403);
-  assert.equal((await signIn(client, { key: agent.agent_token })).status, 401);
+  const asAgent = await signIn(client, { key: agent.agent_token });
+  assert.deepEqual([asAgent.status, asAgent.body.role], [201, "agent"], "a session of its own acts as the agent alone");
+  assert.equal((await client.post("/v1/revoke", { agent_id: "alice", reason: "r" }, asAgent.asPage)).status, 403);
+  assert.equal((await client.get("/v1/leases", asAgent.asPage)).status, 200);
 });
 
 test("S5: with --owner-only the owner's token makes the link, and nothing else signs in", async (t) => {

@@ -43,7 +43,10 @@ export const createSession = edge({
   path: "/v1/session",
   fields: {
     key: optional(
-      text({ maxLength: limits.tokenLengthMax, description: "A key, as it was shown when it was created." }),
+      text({
+        maxLength: limits.tokenLengthMax,
+        description: "A key as it was shown when it was created, or an agent's token.",
+      }),
     ),
     code: optional(text({ maxLength: limits.labelLengthMax, description: "Of a link; good once." })),
   },
@@ -52,7 +55,7 @@ export const createSession = edge({
   summary: "Signs a browser in",
   description:
     "The answer sets an HttpOnly, SameSite=Strict cookie that stands for the key, for 12 hours at most; it ends with the " +
-    "key. With it, all but GET needs the header `Leasehold-Csrf`. Tokens of agents are not taken.",
+    "key. With it, all but GET needs the header `Leasehold-Csrf`.",
   example: { key: "lhk_…" },
   replies: [ok(session, "Signed in.", 201)],
   errors: ["unauthorized", "invalid_request", "origin_not_allowed", "rate_limited"],

@@ -17,6 +17,8 @@ export const limits = {
   /** How long tokens of a rotated key may stay good. */
   tokenOverlapMsMax: 86_400_000,
   eventTypesMax: 64,
+  /** The longest that events wait to be sent together. */
+  eventBatchMsMax: 1_000,
   /** How deep free JSON (a digest's context) may nest; JSON.stringify has a stack, and a caller must not end it. */
   jsonDepthMax: 64,
   /** Commands in one frame of the stream. */

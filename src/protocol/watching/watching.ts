@@ -19,6 +19,14 @@ export const events = edge({
     ),
     resource: optional(resource),
     agent_id: optional(agentId),
+    batch_ms: optional(
+      integer({
+        minimum: 0,
+        maximum: limits.eventBatchMsMax,
+        description:
+          "Events are gathered for this long and sent together, which costs the server less; 0 if left out. Not on the stream.",
+      }),
+    ),
     follow: optional(
       flag({ description: "False: only what there is so far, and then the answer ends. Not on the stream." }),
     ),

@@ -12,7 +12,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Caller } from "../service.ts";
-import { hashSecret, type KeySecret, type Keys, ownerSecret } from "./credentials.ts";
+import { type AgentTokens, hashSecret, type KeySecret, type Keys, ownerSecret } from "./credentials.ts";
 import type { OwnerCredential } from "./owner.ts";
 
 const sessionMs = 12 * 60 * 60 * 1_000;
@@ -26,12 +26,14 @@ export const csrfHeader = "leasehold-csrf";
 export class Sessions {
   private readonly engine: Engine;
   private readonly keys: Keys;
+  private readonly agentTokens: AgentTokens;
   private readonly owner: OwnerCredential | null;
   private readonly links = new Map<string, { readonly secret: KeySecret; readonly until: Millis }>();
 
-  constructor(engine: Engine, keys: Keys, owner: OwnerCredential | null) {
+  constructor(engine: Engine, keys: Keys, agentTokens: AgentTokens, owner: OwnerCredential | null) {
     this.engine = engine;
     this.keys = keys;
+    this.agentTokens = agentTokens;
     this.owner = owner;
   }
 
@@ -48,6 +50,11 @@ export class Sessions {
     return this.cookie(value, sessionMs / 1_000, isSecure);
   }
 
+  /** An agent's token is signed, names its agent and has an end: it is the value as it is. */
+  beginAgent(token: string, isSecure: boolean): string {
+    return this.cookie(token, sessionMs / 1_000, isSecure);
+  }
+
   end(isSecure: boolean): string {
     return this.cookie("", 0, isSecure);
   }
@@ -56,6 +63,8 @@ export class Sessions {
   find(cookies: string | undefined): Caller | false | null {
     const shown = cookies === undefined ? null : cookieValue(cookies, this.cookieName());
     if (shown === null) return null;
+    const agent = this.agentTokens.find(shown);
+    if (agent !== null) return { ...agent, csrf: this.sum("csrf", shown) };
     const end = shown.lastIndexOf(".");
     const named = shown.slice(prefix.length, end);
     if (!shown.startsWith(prefix) || !isSame(shown.slice(end + 1), this.sum("session", named))) return false;

@@ -52,18 +52,20 @@ export function createSessionHandlers({ service, gate, isLoopback, version }: Se
       const input = read(createSession, request, reply);
       if (input === null) return;
       if (!engine.isServing) return void sendAnswer(reply.raw, unavailable);
-      const secret =
-        typeof input["key"] === "string" ? secretOfKey(input["key"]) : sessions.redeem(String(input["code"]));
-      const caller = secret === null ? null : sessions.callerOf(secret);
-      if (secret === null || caller === null) {
+      const isSecure = gate.speaksTls(request.raw);
+      const cookie =
+        typeof input["key"] === "string"
+          ? cookieForKey(input["key"], isSecure)
+          : cookieForCode(String(input["code"]), isSecure);
+      const [shown] = cookie?.split(";", 1) ?? [];
+      const caller = sessions.find(shown) || null;
+      if (cookie === null || caller === null) {
         const refused = service.failedLogins.note(request.raw.socket.remoteAddress) ?? invalid;
         service.counts.refuse(refused.code);
         return void sendAnswer(reply.raw, refused);
       }
-      const cookie = sessions.begin(secret, gate.speaksTls(request.raw));
       reply.raw.setHeader("Set-Cookie", cookie);
-      const [shown] = cookie.split(";", 1);
-      sendAnswer(reply.raw, answerJson(201, viewOf(sessions.find(shown) || invalid)));
+      sendAnswer(reply.raw, answerJson(201, viewOf(caller)));
     },
 
     end_session: ({ raw }, reply) => {
@@ -87,9 +89,15 @@ export function createSessionHandlers({ service, gate, isLoopback, version }: Se
     },
   } satisfies Record<string, EdgeHandler>;
 
-  function secretOfKey(key: string) {
-    const found = keys.find(key) ?? owner?.find(key) ?? null;
-    return found === null ? null : Sessions.secretOf(found);
+  function cookieForKey(key: string, isSecure: boolean): string | null {
+    if (service.agentTokens.find(key) !== null) return sessions.beginAgent(key, isSecure);
+    const secret = (keys.find(key) ?? owner?.find(key))?.secret ?? null;
+    return secret === null ? null : sessions.begin(secret, isSecure);
+  }
+
+  function cookieForCode(code: string, isSecure: boolean): string | null {
+    const secret = sessions.redeem(code);
+    return secret === null ? null : sessions.begin(secret, isSecure);
   }
 
   function read(operation: Operation, { params, query, body }: FastifyRequest, reply: FastifyReply) {

@@ -20,6 +20,8 @@ export { eventQueryOf, followEvents } from "./follow-events.ts";
 
 /** What may wait in memory for a slow reader before it is cut off. It comes back, and resumes where it was. */
 const bufferedBytesMax = 4 * 2 ** 20;
+/** Events that are gathered for one write at most; past that they are written before their time. */
+const gatheredMax = 5_000;
 /**
  * Streams take turns, so that a moment at which many are written to never comes: a write takes some 15 µs, and who
  * comes in while hundreds of them are made waits for all.
@@ -90,6 +92,20 @@ export function createEventStreams(
     /** Frames of a portion of stored events, which are one write. */
     let together: string[] | null = null;
     const stream: Stream = { socket, shown, isCaughtUp: false };
+    /** Frames that wait for `batch_ms` to be one write. */
+    let gathered: Buffer[] = [];
+    const write = (frames: Buffer): void => {
+      socket.write(frames);
+      slowReaders.wrote(frames.length);
+      if (socket.writableLength <= bufferedBytesMax) return;
+      service.counts.refuse("slow_reader");
+      socket.destroy();
+    };
+    const flush = (): void => {
+      const frames = gathered;
+      gathered = [];
+      if (frames.length > 0 && !socket.destroyed) write(Buffer.concat(frames));
+    };
     const stop = followEvents(
       service,
       query,
@@ -99,11 +115,10 @@ export function createEventStreams(
           together.push(`id: ${seq}\ndata: ${text}\n\n`);
           return;
         }
-        socket.write(frameOf(seq, text));
-        slowReaders.wrote(text.length);
-        if (socket.writableLength <= bufferedBytesMax) return;
-        service.counts.refuse("slow_reader");
-        socket.destroy();
+        if (query.batchMs === 0) return write(frameOf(seq, text));
+        if (gathered.length === 0) setTimeout(flush, query.batchMs);
+        gathered.push(frameOf(seq, text));
+        if (gathered.length >= gatheredMax) flush();
       },
       (answer) => (unanswered === null ? closeWith(socket, "") : refuseLast(unanswered, answer)),
       {
@@ -113,6 +128,7 @@ export function createEventStreams(
           enlist(stream);
         },
         together: (give) => {
+          flush();
           together = [];
           give();
           if (together.length > 0 && !socket.destroyed) socket.write(together.join(""));
@@ -181,6 +197,8 @@ export function createEventStreams(
 interface Subscription extends EventQuery {
   /** False: it ends once all present events were sent. */
   readonly follows: boolean;
+  /** 0: each event is a write of its own. */
+  readonly batchMs: number;
 }
 
 /** `Last-Event-ID` goes before `since`: a browser that comes back keeps the address it was given first. */
@@ -193,7 +211,8 @@ function readEventQuery(request: FastifyRequest, caller: Caller): Subscription |
     const detail = "Last-Event-ID is not the id of an event; send the last one that came, or leave it out.";
     return errorAnswer("invalid_request", detail, { field: "Last-Event-ID" });
   }
-  const asked = { ...eventQueryOf(read.value, caller), follows: read.value["follow"] !== false };
+  const batchMs = Number(read.value["batch_ms"] ?? 0);
+  const asked = { ...eventQueryOf(read.value, caller), follows: read.value["follow"] !== false, batchMs };
   return lastId ? { ...asked, since: Number(lastId) } : asked;
 }
 

@@ -1,0 +1,52 @@
+/** Who is signed in. Nothing of it is stored by the page: the browser keeps a cookie that no script can read. */
+import { computed, signal } from "@preact/signals";
+import type { OperationAnswers } from "../../../src/sdk/wire.ts";
+import { request } from "./client.ts";
+
+type Session = OperationAnswers["get_session"];
+
+export const session = signal<Session | null>(null);
+/** Why there is none, where that is not just a matter of signing in. */
+export const trouble = signal<string | null>(null);
+/** Chosen by an operator; null: the credential's own. */
+export const tenant = signal<string | null>(null);
+export const csrfToken = computed(() => session.value?.csrf_token ?? null);
+
+/** The server's clock minus ours. */
+let offsetMs = 0;
+
+export function serverNow(): number {
+  return Date.now() + offsetMs;
+}
+
+/** Those who may change what is not their own. */
+export const isAbove = computed(() => {
+  const role = session.value?.role;
+  return role === "operator" || role === "supervisor";
+});
+export const isOperator = computed(() => session.value?.role === "operator");
+
+export async function askWho(): Promise<void> {
+  const sent = Date.now();
+  try {
+    const found = (await request("GET", "/v1/session")) as Session;
+    offsetMs = Date.parse(found.now) - (sent + Date.now()) / 2;
+    session.value = found;
+    trouble.value = null;
+  } catch {
+    trouble.value = "The server cannot be reached.";
+  }
+}
+
+export async function signIn(input: { readonly key: string } | { readonly code: string }): Promise<void> {
+  session.value = (await request("POST", "/v1/session", input)) as Session;
+}
+
+export async function signOut(): Promise<void> {
+  session.value = (await request("DELETE", "/v1/session")) as Session;
+}
+
+export function noteSignedOut(): void {
+  const known = session.peek();
+  if (known?.signed_in === true) session.value = { ...known, signed_in: false };
+}

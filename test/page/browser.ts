@@ -1,0 +1,81 @@
+/** A real Chromium for the tests of the page, and what must never happen in it. */
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import chromium from "@sparticuz/chromium";
+import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from "playwright-core";
+
+/** Pictures of the run, to be looked at. */
+const pictures = "tmp/page";
+
+export async function openBrowser(): Promise<Browser> {
+  return driver.launch({
+    executablePath: await chromium.executablePath(),
+    // Chromium's own rules for pages stay as they are for users.
+    args: chromium.args.filter((arg) => !/web-security|insecure|single-process/.test(arg)),
+    headless: true,
+  });
+}
+
+export interface OpenPage {
+  readonly page: Page;
+  /** What went wrong in the page: errors, refused loads, violations of the policy. */
+  readonly faults: readonly string[];
+  close(): Promise<void>;
+}
+
+export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource|net::ERR/.test(message.text()))
+      faults.push(message.text());
+  });
+  page.on("dialog", (dialog) => {
+    faults.push(`a script ran: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(url);
+  return { page, faults, close: () => context.close() };
+}
+
+export async function takePicture(page: Page, name: string): Promise<void> {
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** WCAG 2 A and AA by axe. Its script is evaluated by the driver, which the page's policy does not bind. */
+export async function violationsOf(page: Page, isContrastOnly = false): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in globalThis")))
+    await page.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
+  const found = await page.evaluate(
+    async (only) => {
+      const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: unknown[] }> } };
+      return (await axe.run({ runOnly: only })).violations;
+    },
+    isContrastOnly ? ["color-contrast"] : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
+  );
+  return (found as readonly Violation[]).map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`)
+        .join(" | ")
+        .slice(0, 600)}`,
+  );
+}
+
+/** Nothing is wider than the window: what is long is cut or wraps. */
+export async function assertFits(page: Page, where: string): Promise<void> {
+  const { width, most } = (await page.evaluate(
+    "({ width: innerWidth, most: document.documentElement.scrollWidth })",
+  )) as { width: number; most: number };
+  assert.ok(most <= width, `${where}: ${most} px in a window of ${width}`);
+}
