@@ -1,5 +1,6 @@
 /** An MCP server for one caller. Over HTTP each request gets its own, so making one is cheap. */
 import { type ListToolsResult, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import { takesTraceparent, withTraceparent } from "../protocol/tasks/traceparent.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { shortOutput } from "./schemas.ts";
 import type { Tool } from "./tool.ts";
@@ -45,8 +46,26 @@ export function createMcpServer({ tools, list, instructions, version }: Offering
     }
     const isWaiting = takesTasks(mcpReq.envelope) && waitTools.has(params.name);
     const args = isWaiting ? withoutHold(params.arguments) : params.arguments;
-    const result = await tool.run(args, plane, mcpReq.signal);
+    const result = await tool.run(args, tracedPlane(plane, params._meta?.["traceparent"]), mcpReq.signal);
     return (isWaiting ? waitOf(result, params.arguments) : null) ?? contentOf(result, plane);
   });
   return server;
+}
+
+/** MCP has the trace of a call in its `_meta`: tasks that the call creates take it over. */
+function tracedPlane(plane: ControlPlane, traceparent: unknown): ControlPlane {
+  if (traceparent === undefined) return plane;
+  return {
+    depot: plane.depot,
+    tenant: plane.tenant,
+    defaults: plane.defaults,
+    agentId: (token) => plane.agentId(token),
+    workerId: () => plane.workerId(),
+    keyFor: (tool, input) => plane.keyFor(tool, input),
+    notices: () => plane.notices(),
+    ask: (operation, input, credential, signal) => {
+      const asked = takesTraceparent(operation) ? withTraceparent(input, traceparent) : input;
+      return plane.ask(operation, asked, credential, signal);
+    },
+  };
 }

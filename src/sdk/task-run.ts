@@ -37,6 +37,8 @@ export interface TaskContext {
   /** One of those, by its name; where it was picked, by its place in the manifest. */
   leaseOf(resource: string | number): LiveLease;
   readonly leaseId: string;
+  /** The trace that the task belongs to (W3C Trace Context): the parent of what the handler does. Null: of none. */
+  readonly traceparent: string | null;
   /** Any JSON: shown with the task at once. */
   progress(value: unknown): void;
   /** How long the lease can be counted on without another word from the server. */
@@ -201,6 +203,7 @@ export class TaskRun implements Watched {
       attempt: offer.attempt,
       fence: offer.fence,
       leaseId: offer.lease_id,
+      traceparent: offer.task.traceparent ?? null,
       get leases() {
         return run.leases.leases;
       },

@@ -543,6 +543,8 @@ export interface NewTaskInput {
   readonly idempotency_key?: string | null | undefined;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor?: string | null | undefined;
+  /** The trace that it belongs to (W3C Trace Context); the header of the same name if left out. */
+  readonly traceparent?: string | null | undefined;
 }
 export interface Obligation {
   /** The obligation's id. */
@@ -612,6 +614,7 @@ export interface OfferedTask {
   readonly inputs: unknown;
   readonly expected_outcome_kind: string | null;
   readonly expected_artifact_mime: string | null;
+  readonly traceparent?: string;
 }
 export interface Offers {
   readonly offers: readonly Offer[];
@@ -1120,6 +1123,8 @@ export interface Task {
   readonly idempotency_key: string | null;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor: string | null;
+  /** The trace that it belongs to (W3C Trace Context); the header of the same name if left out. */
+  readonly traceparent?: string;
   /** The workers that have it now: one, or two where it runs speculatively. */
   readonly leases: readonly {
     /** The lease's id. */
@@ -1268,6 +1273,8 @@ export interface TaskWithReceipts {
   readonly idempotency_key: string | null;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor: string | null;
+  /** The trace that it belongs to (W3C Trace Context); the header of the same name if left out. */
+  readonly traceparent?: string;
   /** The workers that have it now: one, or two where it runs speculatively. */
   readonly leases: readonly {
     /** The lease's id. */
@@ -1803,6 +1810,8 @@ export interface OperationInputs {
     readonly idempotency_key?: string | null | undefined;
     /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
     readonly supervisor?: string | null | undefined;
+    /** The trace that it belongs to (W3C Trace Context); the header of the same name if left out. */
+    readonly traceparent?: string | null | undefined;
   };
   readonly create_tasks: {
     /** Each as for one; as many as fit into a body. */

@@ -79,6 +79,27 @@ describe("tasks", () => {
     assertFits(taskShapes.task, tasks[0]);
   });
 
+  test("the command is in the trace of its task, and never in that of the worker's process", async () => {
+    const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const asked = { task_type: "traced", principal_ai: "boss" };
+    const created: string[] = [];
+    for (const traceparent of [trace, ""]) {
+      const headers = { "content-type": "application/json", traceparent };
+      const init = { method: "POST", headers, body: JSON.stringify(asked) };
+      const response = await fetch(`${server.url}/v1/tasks`, init);
+      created.push(((await response.json()) as { task_id: string }).task_id);
+      const ran = await server.line(["work", "--type", "traced", "--count", "1", "--", "sh", "-c", "env"], {
+        env: { TRACEPARENT: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00" },
+      });
+      assert.equal(ran.code, 0, ran.stderr);
+    }
+    const printed = await Promise.all(created.map(async (id) => (await show(id)).result?.outcome_text ?? ""));
+    assert.deepEqual(
+      printed.map((text) => /^TRACEPARENT=(.*)$/m.exec(text)?.[1]),
+      [trace, undefined],
+    );
+  });
+
   test("a command that fails is a failure with its last output; --no-retry makes it final", async () => {
     const id = await add("fails", "--attempts", "1");
     const { stderr } = await server.line(work("fails", "echo why >&2; exit 3", "--no-retry"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { held, serve, until } from "../server/harness.ts";
-import { firstLease, mutates, overHttp, revisions } from "./harness.ts";
+import { firstLease, mutates, overHttp, overStdio, revisions } from "./harness.ts";
 
 const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
@@ -208,6 +208,31 @@ test("two equal calls that are both answered are done twice", async (t) => {
   const one = await caller.do("create_task", task);
   const two = await caller.do("create_task", task);
   assert.notEqual(one.task_id, two.task_id);
+});
+
+test("the trace of a call is that of the task which it creates; an invalid one is ignored", async (t) => {
+  const { address, get } = await serve(t);
+  const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const task = { task_type: "code.generate", principal_ai: "boss" };
+  const callers = [
+    ...(await Promise.all(revisions.map((revision) => overHttp(t, address.url, { revision })))),
+    await overStdio(t, { url: address.url }),
+  ];
+  for (const { client } of callers) {
+    for (const [traceparent, kept] of [
+      [trace, trace],
+      ["nonsense", undefined],
+    ]) {
+      const { structuredContent } = await client.callTool({
+        name: "create_task",
+        arguments: task,
+        _meta: { traceparent },
+      });
+      const { task_id } = structuredContent as { readonly task_id: string };
+      const { body } = await get<{ readonly traceparent?: string }>(`/v1/tasks/${task_id}`);
+      assert.equal(body.traceparent, kept);
+    }
+  }
 });
 
 test("over HTTP leases get the longest TTL, unless the call asks for another", async (t) => {

@@ -36,21 +36,23 @@ test("a task is offered, accepted and completed, and its result is in the ledger
     types: ["code.generate"],
     capabilities: ["python"],
     concurrency: 4,
-    handler: ({ inputs }, { attempt, fence, leases }) => {
-      seen.push(inputs, attempt, leases.length);
+    handler: ({ inputs }, { attempt, fence, leases, traceparent }) => {
+      seen.push(inputs, attempt, leases.length, traceparent);
       assert.ok(fence > 0);
       return { text: "done", artifactLocation: "s3://bucket/result.py", artifactMime: "text/x-python" };
     },
   });
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const intents = [{ predicate: "MUTATES" as const, resource: "FILE:/src/csv.py" }];
   const { task_id: id } = await client.call("create_task", {
     ...task,
     inputs: { n: 1 },
     intents,
     requires: ["python"],
+    traceparent,
   });
   const done = await untilStatus(client, id, "succeeded");
-  assert.deepEqual(seen, [{ n: 1 }, 1, 1]);
+  assert.deepEqual(seen, [{ n: 1 }, 1, 1, traceparent]);
   assert.deepEqual(
     done.receipts.map(({ phase }) => phase),
     ["accepted", "complete"],

@@ -46,7 +46,7 @@ input, and any exit code but 0 declines. The task then goes back to the queue wi
 for 5 s.
 
 The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, LEASEHOLD_FENCE, LEASEHOLD_LEASE_IDS
-(those of the task's manifest) and LEASEHOLD_URL. Where a cell hosts what the task has leased, LEASEHOLD_LEASES is the
+(those of the task's manifest) and LEASEHOLD_URL, and TRACEPARENT where the task belongs to a trace. Where a cell hosts what the task has leased, LEASEHOLD_LEASES is the
 path of a JSON file: [{"resource", "lease_id", "fence", "coordinate", "token"}]. It is written again whenever a heartbeat
 has renewed the tokens, so read it before each use; nobody else can, and it is deleted when the command ends. Commands that act as an agent (--agent, LEASEHOLD_AGENT_ID) leave its
 leases behind when they die: its restart is announced, so that the next attempt can take them up.`,
@@ -243,6 +243,8 @@ function environmentFor(
     LEASEHOLD_FENCE: String(Math.max(fence, ...leases.map((lease) => lease.fence))),
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
     LEASEHOLD_URL: url,
+    // A trace of this process's own is not the task's.
+    TRACEPARENT: task.traceparent,
     ...addressEnvironment(address),
   };
 }

@@ -502,6 +502,7 @@ interface TaskRest {
   parentTaskId?: Task["spec"]["parentTaskId"] | undefined;
   idempotencyKey?: Task["spec"]["idempotencyKey"] | undefined;
   supervisor?: Task["spec"]["supervisor"] | undefined;
+  traceparent?: Task["spec"]["traceparent"] | undefined;
   createdBy?: Task["createdBy"] | undefined;
   notBefore?: Task["notBefore"] | undefined;
   offers?: Task["offers"] | undefined;
@@ -672,6 +673,7 @@ function taskRest(task: Task): TaskRest {
     parentTaskId: task.spec.parentTaskId ?? undefined,
     idempotencyKey: task.spec.idempotencyKey ?? undefined,
     supervisor: task.spec.supervisor ?? undefined,
+    traceparent: task.spec.traceparent ?? undefined,
     createdBy: task.createdBy ?? undefined,
     notBefore: task.notBefore ?? undefined,
     offers: task.offers || undefined,
@@ -755,6 +757,7 @@ function taskOf(
       parentTaskId: rest.parentTaskId ?? null,
       idempotencyKey: rest.idempotencyKey ?? null,
       supervisor: rest.supervisor ?? null,
+      traceparent: rest.traceparent ?? null,
     },
     status,
     timestamp,

@@ -192,7 +192,7 @@ function draftOf(
 }
 
 function subjectOf({ tenant, taskId, taskType, principalAi }: About): Subject {
-  const unknown = { taskSummary: null, parentTaskId: null, supervisor: null };
+  const unknown = { taskSummary: null, parentTaskId: null, supervisor: null, traceparent: null };
   const expected = { expectedOutcomeKind: null, expectedArtifactMime: null };
   return { record: { tenant, id: taskId, spec: { taskType, principalAi, ...unknown, ...expected } }, payload: null };
 }

@@ -2,9 +2,10 @@
  * Creating tasks (T12): once per idempotency key, delayed, or after others; and what holds for a type of task (T6). Each
  * fault in a description names its field and what is wrong with it, and nothing is guessed (S3).
  */
-import { invalid, utf8Length } from "../contract/bounds.ts";
+import { checkValue, invalid, utf8Length } from "../contract/bounds.ts";
 import { taskIdFrom } from "../contract/ids.ts";
 import { checkTask, checkTaskType, checkTaskTypeSettings, taskSpecOf } from "../contract/inputs.gen.ts";
+import { taskInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -236,6 +237,9 @@ function addType(tenant: TenantEntry, taskType: string): TaskTypeEntry {
 export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refusal {
   const problem = checkTask(input);
   if (problem !== null) return problem;
+  const { traceparent = null } = input;
+  const untraceable = traceparent === null ? null : checkValue("traceparent", taskInput.traceparent, traceparent);
+  if (untraceable !== null) return untraceable;
   if (input.concurrencyLimit !== null && input.concurrencyKey === null) {
     return invalid("invalid_task", "concurrency_limit", "needs a concurrency_key");
   }

@@ -93,6 +93,8 @@ export function checkTask(input: TaskInput): Refusal | null {
     return outOfBounds("idempotency_key", taskInput.idempotencyKey);
   if (input.supervisor !== null && (input.supervisor.length === 0 || exceedsCharacters(input.supervisor, 256)))
     return outOfBounds("supervisor", taskInput.supervisor);
+  if (input.traceparent !== null && exceedsCharacters(input.traceparent, 55))
+    return outOfBounds("traceparent", taskInput.traceparent);
   return null;
 }
 
@@ -359,6 +361,7 @@ export function taskSpecOf(input: TaskInput, decided: Pick<TaskSpec, (typeof tas
     parentTaskId: input.parentTaskId,
     idempotencyKey: input.idempotencyKey,
     supervisor: input.supervisor,
+    traceparent: input.traceparent,
   };
 }
 

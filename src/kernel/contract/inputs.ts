@@ -94,6 +94,11 @@ const requeueDelayMs = integer({ max: limits.taskDelayMsMax, error: "invalid_tas
  * A task as a caller describes it. What is usual is what a task has where its creator says nothing. The order is
  * part of the fingerprint under which a creation is remembered (T12): add new fields at the end.
  */
+const traceparentText = {
+  pattern: /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/,
+  words: "00-<trace id>-<parent id>-<flags> in lower-case hexadecimal, as W3C Trace Context has it",
+};
+
 export const taskInput = refusedWith("invalid_task", {
   taskType,
   principalAi: text({ min: 1, max: limits.idLengthMax }),
@@ -127,6 +132,8 @@ export const taskInput = refusedWith("invalid_task", {
   idempotencyKey: optional(text({ min: 1, max: limits.keyLengthMax })),
   /** Who gets its policy escalations (T5); else its type's, the tenant's, or its principal. */
   supervisor: optional(principal),
+  /** The trace that it belongs to (W3C Trace Context, version 00): carried, and no rule reads it. */
+  traceparent: optional(text({ max: limits.traceparentLength, matching: traceparentText })),
 });
 
 /** T6: what a tenant sets for a type of task; null is the service's default. */

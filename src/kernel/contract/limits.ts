@@ -82,6 +82,7 @@ export const limits = {
   lossNumberMax: 2 ** 53 - 2 ** 50,
   lossJump: 2 ** 40,
   // Tasks (T1–T13).
+  traceparentLength: 55,
   taskPriorityMax: 1_000,
   /** A task gains a level of priority over one that is younger by this much, so that none is starved. */
   taskAgeingMsPerLevel: 60_000,

@@ -11,6 +11,7 @@ import {
   marked,
   named,
   number,
+  omitted,
   optional,
   record,
   text,
@@ -41,6 +42,7 @@ const none: readonly never[] = [];
 export const taskSpec = {
   ...without(taskInput, "taskBody", "inputs", "delayMs"),
   intents: optional(list(record(intent)), none),
+  traceparent: omitted(taskInput.traceparent),
 };
 export interface TaskSpec extends Values<typeof taskSpec> {}
 

@@ -17,7 +17,7 @@ export function fingerprint(text: string): string {
 /** T12: which creations are the same. */
 export function taskFingerprint(task: TaskInput): string {
   const intents = task.intents?.map((intent) => withoutNew(intent, newIntentFields)) ?? null;
-  return fingerprint(JSON.stringify(withoutNew({ ...task, intents }, newTaskFields)));
+  return fingerprint(JSON.stringify(withoutNew({ ...task, intents, traceparent: undefined }, newTaskFields)));
 }
 
 /** R3: which receipts are the same. How the attempt was named is not part of what it says. */

@@ -29,6 +29,7 @@ export type SubjectSpec = Pick<
   | "expectedOutcomeKind"
   | "expectedArtifactMime"
   | "supervisor"
+  | "traceparent"
 >;
 
 /** T5: who gets what the rules escalate: named by the task, its type or the tenant, else its principal. */

@@ -138,7 +138,15 @@ export function contentOf(
   draft.startedAt = input.startedAt ?? sender.startedAt;
   draft.completedAt = null;
   draft.submittedBy = sender.submittedBy;
+  if (spec.traceparent !== null) draft.metadata = traced(input.metadata, spec.traceparent);
   return draft;
+}
+
+/** The task's trace beside what the sender says; what it says of a trace itself is kept. */
+function traced(metadata: unknown, traceparent: string): unknown {
+  if (metadata === null) return { traceparent };
+  if (typeof metadata !== "object" || Array.isArray(metadata)) return metadata;
+  return { traceparent, ...metadata };
 }
 
 function acceptedOf(input: ReceiptInput, task: Subject, sender: Sender, now: Millis): ReceiptDraft | Refusal {

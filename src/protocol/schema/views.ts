@@ -106,7 +106,7 @@ export const tokenCaveat = {
 /** A master key of tokens, without the key. */
 export const tokenKey = { id: named("key_id", text()), createdAt: time(), retiresAt: optional(time()) };
 
-/** The work, as the AsyncGate document has it: nine fields of an offer's task and payload. */
+/** The work, as the AsyncGate document has it: nine fields of an offer's task and payload, and its trace. */
 export const offeredTask = {
   taskId: from("task.id", text()),
   principalAi: ofSpec("principalAi"),
@@ -117,6 +117,7 @@ export const offeredTask = {
   inputs: from("payload?.inputs", payload.inputs),
   expectedOutcomeKind: ofSpec("expectedOutcomeKind"),
   expectedArtifactMime: ofSpec("expectedArtifactMime"),
+  traceparent: ofSpec("traceparent"),
 };
 
 function ofSpec<K extends keyof typeof taskSpec>(key: K): (typeof taskSpec)[K] {

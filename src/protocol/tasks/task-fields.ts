@@ -36,6 +36,7 @@ export const taskWords: Words<typeof taskInput> = {
     "Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). " +
     "One that begins with `once_` is remembered for ten minutes after the task's end, which is enough for a call that is sent again.",
   supervisor: "Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out.",
+  traceparent: "The trace that it belongs to (W3C Trace Context); the header of the same name if left out.",
 };
 
 /** For tools that describe their input themselves. */

@@ -13,6 +13,7 @@ import type { RawQuery } from "../../protocol/http/query-string.ts";
 import type { Operation, Route } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
+import { takesTraceparent, withTraceparent } from "../../protocol/tasks/traceparent.ts";
 import { Refused } from "../answering/faults.ts";
 import { authenticate } from "../auth/authenticate.ts";
 import type { Meter } from "../auth/rate-limit.ts";
@@ -164,6 +165,7 @@ function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operat
 
 function handlerFor({ service, gate }: HttpOptions, operation: Operation, route: Route): EdgeHandler {
   const takesBody = route.body !== null;
+  const isTraced = takesTraceparent(operation);
   return (request, reply) => {
     const { raw } = reply;
     const { params, caller } = request;
@@ -175,7 +177,8 @@ function handlerFor({ service, gate }: HttpOptions, operation: Operation, route:
       return void sendAnswer(raw, faultAnswer(read));
     }
     const sender = operation.isAudited ? { ...caller, address: gate.addressOf(request.raw) } : caller;
-    const drop = dispatch(service, operation, read.value, sender, sendAnswer.bind(null, raw));
+    const input = isTraced ? withTraceparent(read.value, request.headers["traceparent"]) : read.value;
+    const drop = dispatch(service, operation, input, sender, sendAnswer.bind(null, raw));
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };
