@@ -1,18 +1,15 @@
 /** S2 from the outside: what clients get when a bug makes the kernel throw in the middle of a step. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { throwAtChange } from "../../src/kernel/testing/planted-faults.ts";
 import { createSqliteStore } from "../../src/store/sqlite.ts";
 import { mutates, serve, until } from "../server/harness.ts";
 import { openStream } from "../server/stream-client.ts";
 import type { WireLease } from "../server/wire-types.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 test("S2: a step that throws is 503 over HTTP and on the stream, nothing of it lasts, and the service goes on", async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "leasehold-step-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder("leasehold-step-");
   const lines: string[] = [];
   const note = (_details: object, message: string): void => void lines.push(message);
   const log = { info: note, warn: note, error: note };

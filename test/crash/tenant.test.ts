@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { tenantTrial } from "../../torture/tenant-trial.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** Far above what it needs; without the quotas it takes more. */
 const memoryBytesMax = 768 * 2 ** 20;
 
 test("S4: beside a hostile tenant with quotas another one is served, refusals have codes, and memory is bounded; after kill -9 too", async (t) => {
-  const dataFolder = mkdtempSync(join(tmpdir(), "leasehold-tenant-"));
-  t.after(() => rmSync(dataFolder, { recursive: true, force: true }));
+  const dataFolder = temporaryFolder("leasehold-tenant-");
   const { alone, beside, after, attacks } = await tenantTrial(dataFolder, 2);
   for (const [name, { all, failures, rssPeak }] of Object.entries({ alone, beside, after })) {
     assert.deepEqual(failures, [], name);

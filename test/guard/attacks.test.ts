@@ -159,12 +159,11 @@ test("M1: git is not run in a folder that only a proposed command names, so no c
   }
   // A tool's own folder is the model's choice as well.
   for (const workdir of [bare, nested]) {
-    const payload = payloadOf("codex", "PreToolUse", "curious", project.root, "shell", {
-      command: "git stash",
-      workdir,
-    });
-    assert.equal((await project.hook("codex", "PreToolUse", payload)).code, 0);
-    assert.equal(existsSync(mark), false, workdir);
+    for (const event of ["PreToolUse", "PostToolUse"]) {
+      const payload = payloadOf("codex", event, "curious", project.root, "shell", { command: "git stash", workdir });
+      assert.equal((await project.hook("codex", event, payload)).code, 0);
+      assert.equal(existsSync(mark), false, workdir);
+    }
   }
 });
 

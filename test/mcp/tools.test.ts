@@ -34,6 +34,7 @@ test("exactly the tools that only look have the read-only hint", () => {
   assert.deepEqual(destructive.sort(), [
     "assign_name",
     "cancel_task",
+    "cancel_tasks",
     "delete_key",
     "delete_policy",
     "fence_resource",
@@ -80,11 +81,12 @@ test("each tool is listed, and answers a call with its output schema or an error
     if (isError) assert.ok(isErrorCode(String(body.error)), `${tool.name}: ${text}`);
     else assert.ok(text.length > 0 && text.length < 2_000, tool.name);
   }
-  // All succeed but those that come too late, or name a missing key, cell, obligation or token.
+  // All succeed but those that come too late, or name a missing key, cell, obligation, operation or token.
   assert.deepEqual([...refusals].sort(), [
     ["assign_name", "key_unknown"],
     ["delete_key", "key_unknown"],
     ["escalate_task", "already_completed"],
+    ["get_operation", "operation_unknown"],
     ["readmit_cell", "cell_unknown"],
     ["recover_obligation", "obligation_unknown"],
     ["redrive_task", "task_not_dead"],

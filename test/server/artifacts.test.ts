@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { ServerOptions } from "../../src/server/start.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { serve, until } from "./harness.ts";
 
 interface Put {
@@ -40,8 +40,7 @@ test("an artifact is stored under its checksum, and comes back byte for byte", a
 });
 
 test("the same content twice is one file, in the data folder, and survives a restart", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-artifacts-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder("leasehold-artifacts-");
   const first = await serveArtifacts(t, { store: "sqlite", data });
   const { body } = await first.put("twice");
   assert.deepEqual((await first.put("twice")).body, body);
@@ -218,8 +217,7 @@ test("M8: what nothing points to is deleted after its time; what a task or a rec
 });
 
 test("M8: files that are deleted by hand are noticed by the next count", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-artifacts-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder("leasehold-artifacts-");
   const server = await serveArtifacts(t, {
     store: "sqlite",
     data,

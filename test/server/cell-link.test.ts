@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { describeFailure } from "../../src/cli/failure.ts";
@@ -9,6 +8,7 @@ import { hashSecret } from "../../src/server/auth/credentials.ts";
 import { startServer } from "../../src/server/start.ts";
 import { verify } from "../../src/token/index.ts";
 import { MasterKeysUnusable, masterKeyFileName } from "../../src/token/node/master-keys.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { entry, failing, hello, joinCell, keysOf, obedient, openLink } from "./cell-peer.ts";
 import { type Client, clientOf, failingStore, mutates, serve, until } from "./harness.ts";
 import type { WireLease } from "./wire-types.ts";
@@ -142,8 +142,7 @@ test("a newer session of the same cell takes the place of the older", async (t) 
 });
 
 test("after a restart beliefs are compared: what the cell lost is revoked, what it still has is sent again, what is unknown is torn down", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-test-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder("leasehold-test-");
   const inventory = [entry(gpu), entry("GPU:/b"), entry("GPU:/c")];
   const start = () => startServer({ port: 0, store: "sqlite", data, shutdownTimeoutMs: 2_000 });
   const first = await start();
@@ -189,9 +188,8 @@ test("after a restart beliefs are compared: what the cell lost is revoked, what 
   assert.equal(verified.status, 200, verified.text);
 });
 
-test("a server whose token keys are damaged does not start, says so in one line, and leaves them and the data alone", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-test-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+test("a server whose token keys are damaged does not start, says so in one line, and leaves them and the data alone", async () => {
+  const data = temporaryFolder("leasehold-test-");
   const start = () => startServer({ port: 0, store: "sqlite", data, shutdownTimeoutMs: 2_000 });
   await (await start()).close();
   const file = join(data, masterKeyFileName);

@@ -243,7 +243,7 @@ test("M7: the calls of an MCP batch are counted one by one", async (t) => {
     jsonrpc: "2.0",
     id,
     method: "tools/call",
-    params: { name: "list_agents", arguments: {} },
+    params: { name: "who_holds", arguments: { resource: "FILE:/a" } },
   }));
   const { status, text } = await server.post("/mcp", calls, { key, headers: { "mcp-protocol-version": "2025-03-26" } });
   assert.equal(status, 200, text);

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { Answer } from "../../src/protocol/answers/answer.ts";
 import { followEvents } from "../../src/server/events/follow-events.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { follow } from "./event-client.ts";
 import { serve, until } from "./harness.ts";
 
@@ -95,8 +93,7 @@ test("S8: a reader that falls behind what is kept is cut off and gets 410, inste
 });
 
 test("S8: compressed events are followed like others, by type and by agent too", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-events-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder("leasehold-events-");
   const server = await serve(t, { store: "sqlite", data });
   await makeEvents(server, 60);
   await server.register("bob");

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { eventTypes } from "../../src/protocol/schema/vocabulary.ts";
 import { startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type Following, follow, type SeenEvent } from "./event-client.ts";
 import { type Client, clientOf, mutates, pause, serve, until } from "./harness.ts";
 
@@ -139,8 +137,7 @@ test("a follower that reconnects repeatedly misses no event and gets none twice"
 });
 
 test("Last-Event-ID resumes after a restart of the server, from what is stored", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-events-"));
-  t.after(() => rmSync(data, { recursive: true }));
+  const data = temporaryFolder("leasehold-events-");
   const first = await startServer({ port: 0, store: "sqlite", data });
   const before = clientOf(first.address.url);
   await before.register("alice");

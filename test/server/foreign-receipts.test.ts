@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { ServerOptions } from "../../src/server/start.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { serve } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 import type { WireReceipt } from "./wire-types.ts";
@@ -138,8 +136,7 @@ test("R1: a batch about others' tasks is decided in its order; a task of our own
 });
 
 test("R1: open obligations on others' tasks survive a restart of the service", async (t) => {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-foreign-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder("leasehold-foreign-");
   const first = await serveLedger(t, { store: "sqlite", data });
   const sent = await first.send(accepted);
   assert.equal(sent.status, 201, sent.text);

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type Body, type Client, clientOf, mutates, pause, serve, until } from "./harness.ts";
 import { openStream } from "./stream-client.ts";
 import type { WireGranted, WireLease } from "./wire-types.ts";
@@ -137,8 +135,7 @@ test("A5: assumptions hold, fail or stay unverified by the newest version ever r
 });
 
 test("A4, A5: the register survives a restart, and the last version outlives the ended lease that reported it", async (t) => {
-  const dataDir = mkdtempSync(join(tmpdir(), "leasehold-observations-"));
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  const dataDir = temporaryFolder("leasehold-observations-");
   const options = { port: 0, store: "sqlite", data: dataDir, endedKeepMs: 1_000, pruneEveryMs: 100 } as const;
   const first = await serve(t, options);
   const { register, grant, post, call, get } = first;

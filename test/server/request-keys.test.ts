@@ -1,22 +1,14 @@
 /** Keys of requests beyond what memory keeps: the store answers (W10). */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { acquire, register, release } from "../../src/engine/testing/test-engine.ts";
 import { limits } from "../../src/kernel/contract/limits.ts";
 import type { RunningServer } from "../../src/server/start.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type Client, held, mutates, serve } from "./harness.ts";
 import type { WireGranted } from "./wire-types.ts";
 
 const ask = (key: string, resource = "FILE:/x") => ({ agent_id: "a", intents: mutates(resource), request_id: key });
-
-async function dataFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "leasehold-keys-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** As many requests with keys begin and end as memory keeps; straight to the engine, because they are many. */
 async function fillMemory({ service: { engine } }: RunningServer): Promise<void> {
@@ -41,7 +33,7 @@ async function useOnce(client: Client, key: string): Promise<string> {
 }
 
 test("W10: a key that memory has forgotten is answered by the store: 410 as it ended, 422 for another body, also after a restart", async (t) => {
-  const data = await dataFolder(t);
+  const data = temporaryFolder("leasehold-keys-");
   const first = await serve(t, { store: "sqlite", data });
   for (const agent of ["old", "a"]) await first.register(agent);
   const leaseId = await useOnce(first, "first");

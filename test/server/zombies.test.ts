@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import { hashOf, readStoredReceipt } from "../../src/ledger/seal.ts";
 import type { RunningServer } from "../../src/server/start.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 import type { WireOffer } from "./wire-types.ts";
@@ -52,8 +51,7 @@ async function verifyLedger({ service }: RunningServer): Promise<number> {
 }
 
 async function serveOnDisk(t: TestContext) {
-  const data = mkdtempSync(join(tmpdir(), "leasehold-zombies-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder("leasehold-zombies-");
   return serve(t, { store: "sqlite", data });
 }
 
