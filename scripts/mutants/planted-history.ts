@@ -1,9 +1,11 @@
 /** Faults in what follows where history may have been lost (L11, S6), and in the journal that keeps it. */
 import type { Mutant } from "./planted.ts";
 import { journalMutants } from "./planted-journal.ts";
+import { momentMutants } from "./planted-moments.ts";
 
 export const historyMutants: readonly Mutant[] = [
   ...journalMutants,
+  ...momentMutants,
   {
     name: "a restore jumps by a fixed number, whatever the wall clock says",
     file: "lost-history.ts",

@@ -102,6 +102,7 @@ export const operations: readonly Operation[] = [
   fleet.getOverview,
   fleet.listActivity,
   fleet.listWaits,
+  fleet.getHistory,
   watching.events,
   watching.stream,
   watching.healthz,

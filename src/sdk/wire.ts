@@ -220,6 +220,51 @@ export interface Granted {
   /** Only where the grant is not collected (W8): send a heartbeat within this time, or it lapses. */
   readonly claim_within_ms?: number;
 }
+export interface HeldThen {
+  /** The lease's id. */
+  readonly id: string;
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+  readonly resource: string;
+  /** What the holder intends to do with the resource. */
+  readonly predicate: Predicate;
+  /** The agent's id. */
+  readonly agent_id: string;
+  /** ACTIVE while it can be used. */
+  readonly state: LeaseState;
+  /** Greater than every earlier fence of the tenant; show it to the resource. */
+  readonly fence: number;
+  /** How often the lease was issued. */
+  readonly generation: number;
+  /** Units of a counted resource. */
+  readonly units: number;
+  /** Why, in the agent's words; shown to callers that conflict with it. */
+  readonly purpose: string | null;
+  /** When it was granted. */
+  readonly acquired_at: string;
+  /** When it ends without a heartbeat. */
+  readonly expires_at: string;
+  /** In milliseconds; a heartbeat extends the lease by this much from now. */
+  readonly ttl: number;
+  /** Where to connect, for a bound resource. */
+  readonly coordinate?: string;
+  /** How long it can still be used; needs no clock of yours. */
+  readonly expires_in_ms: number;
+  /** Proves the lease to a data plane. */
+  readonly token?: string;
+  /** null: it is live still. */
+  readonly ended_at: string | null;
+  readonly end_reason: string | null;
+}
+export interface HistoryAt {
+  /** The moment that was asked for. */
+  readonly at: string;
+  /** false: history since then is pruned, and some may be missing. */
+  readonly complete: boolean;
+  readonly leases: readonly HeldThen[];
+  readonly waits: readonly WaitedThen[];
+  /** null on the last page. */
+  readonly next_cursor: string | null;
+}
 export interface Intent {
   /** What the holder intends to do with the resource. */
   readonly predicate: Predicate;
@@ -1446,6 +1491,18 @@ export interface Wait {
   /** Tasks that must succeed first. */
   readonly waits_for_tasks?: readonly string[];
 }
+export interface WaitedThen {
+  readonly request_id: string;
+  readonly agent_id: string;
+  /** What it asked for; empty for one that stood by and DIED. */
+  readonly intents: readonly Intent[];
+  readonly resources: readonly string[];
+  readonly purpose: string | null;
+  readonly submitted_at: string;
+  /** null: it waits still. */
+  readonly ended_as: "granted" | "timed_out" | "canceled" | "paused" | "died" | null;
+  readonly ended_at: string | null;
+}
 export interface Waiting {
   readonly verdict: "WAIT";
   /** For the question after the request; null for a dry run. */
@@ -2131,6 +2188,18 @@ export interface OperationInputs {
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
   };
+  readonly get_history: {
+    /** The moment; ISO 8601 with a zone. */
+    readonly at: string;
+    /** Only what this agent held and waited for. */
+    readonly agent_id?: string | null | undefined;
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+    readonly resource?: string | null | undefined;
+    /** At most this many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
   readonly healthz: Readonly<Record<string, never>>;
   readonly readyz: Readonly<Record<string, never>>;
   readonly openapi: Readonly<Record<string, never>>;
@@ -2562,6 +2631,7 @@ export interface OperationAnswers {
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
+  readonly get_history: HistoryAt;
   readonly healthz: {
     readonly status: "ok";
   };
@@ -2699,6 +2769,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   get_overview: { method: "GET", path: "/v1/overview" },
   list_activity: { method: "GET", path: "/v1/activity" },
   list_waits: { method: "GET", path: "/v1/waits" },
+  get_history: { method: "GET", path: "/v1/history" },
   healthz: { method: "GET", path: "/healthz" },
   readyz: { method: "GET", path: "/readyz" },
   openapi: { method: "GET", path: "/openapi.json" },

@@ -45,6 +45,20 @@ export function requestIdOf(leaseId: string): string {
   return `req_${dash < 0 ? leaseId.slice(4) : leaseId.slice(4, dash)}`;
 }
 
+/** Ids of requests that are submitted at this time or later sort here or after it; so do those of their leases. */
+export function firstRequestIdAt(time: Millis): string {
+  return `req_${suffixFrom(Math.max(time, 0), [0, 0])}`;
+}
+
+export function firstLeaseIdAt(time: Millis): string {
+  return `lse_${suffixFrom(Math.max(time, 0), [0, 0])}`;
+}
+
+/** When a request was submitted, by its id. */
+export function timeOfId(requestId: string): Millis {
+  return [...suffixOf(requestId).slice(0, 10)].reduce((time, digit) => time * 32 + digits.indexOf(digit), 0);
+}
+
 let cachedTime = -1;
 let timePart = "";
 

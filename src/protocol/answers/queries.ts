@@ -103,6 +103,12 @@ interface QueryFields {
     readonly resource: string | null;
     readonly waiter: "request" | "agent" | "task" | null;
   };
+  readonly get_history: Paging & {
+    /** A time. */
+    readonly at: number;
+    readonly agentId: string | null;
+    readonly resource: string | null;
+  };
 }
 
 export type QueryOf<K extends keyof QueryFields> = Caller & { readonly type: K } & QueryFields[K];
@@ -172,7 +178,29 @@ export type Page =
   | (Listed & { readonly type: "receipt_page"; readonly receipts: readonly ShownReceipt[] })
   | (Listed & { readonly type: "obligation_page"; readonly obligations: readonly TaskObligation[] })
   | (Listed & { readonly type: "activity_page"; readonly agents: readonly AgentActivity[] })
-  | (Listed & { readonly type: "wait_page"; readonly waits: readonly WireObject[] });
+  | (Listed & { readonly type: "wait_page"; readonly waits: readonly WireObject[] })
+  | HistoryPage;
+
+/** A request that waited at a moment, in the words of the wire. */
+export interface HistoryWait {
+  readonly request_id: string;
+  readonly agent_id: string;
+  readonly intents: readonly { readonly resource: string; readonly to?: string | null }[];
+  readonly resources: readonly string[];
+  readonly purpose: string | null;
+  readonly submitted_at: string;
+  readonly ended_as: string | null;
+  readonly ended_at: string | null;
+}
+
+/** What was held and who waited at a moment. */
+export interface HistoryPage extends Listed {
+  readonly type: "history_page";
+  readonly at: number;
+  readonly complete: boolean;
+  readonly leases: readonly Lease[];
+  readonly waits: readonly HistoryWait[];
+}
 
 /** What goes on now, in numbers. */
 export interface OverviewAnswer {

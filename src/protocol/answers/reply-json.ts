@@ -17,7 +17,7 @@ import {
   type Reply,
 } from "../../kernel/contract/replies.ts";
 import { task as taskFields, taskTypeRecord } from "../../kernel/contract/task-records.ts";
-import { expiresInMs, leaseForm } from "../leases/lease-json.ts";
+import { expiresInMs, leaseForm, leaseObject } from "../leases/lease-json.ts";
 import { activityObject } from "../operating/activity-json.ts";
 import {
   agentObject,
@@ -155,12 +155,27 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       );
     case "wait_page":
       return pageAnswer(reply, "waits", reply.waits);
+    case "history_page":
+      return answerJson(200, {
+        at: isoTime(reply.at),
+        complete: reply.complete,
+        leases: reply.leases.map((lease) => heldObject(lease, context.now)),
+        waits: reply.waits,
+        next_cursor: reply.nextCursor,
+      });
     // Cells are answered over their own link.
     case "cell_enrolled":
       throw new TypeError("an enrolment is not an answer");
     default:
       return taskReplyAnswer(reply, context);
   }
+}
+
+/** Without its token: what is read from history proves nothing. */
+function heldObject(lease: Lease, now: Millis): WireObject {
+  const { endedAt, endReason } = lease;
+  const end = { ended_at: endedAt === null ? null : isoTime(endedAt), end_reason: endReason };
+  return { ...leaseObject(lease, now), ...end };
 }
 
 function operationObject({ id, action, state, dryRun, matched, done, failed, ...more }: OperationView): WireObject {

@@ -27,7 +27,7 @@ registerShape(intent, intentShape);
 
 const expiresInMs = integer({ description: "How long it can still be used; needs no clock of yours." });
 
-const leaseParts = {
+export const leaseParts = {
   ...outputs(leaseFields, {
     id: "The lease's id.",
     state: "ACTIVE while it can be used.",

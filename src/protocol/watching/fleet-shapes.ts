@@ -1,8 +1,9 @@
-/** What those who watch a fleet are shown: the figures of now, agents with what they do, and who waits for whom. */
+/** What those who watch a fleet are shown: the figures of now, agents with what they do, who waits for whom, and what was held. */
 import { activities, pauseCauses } from "../../kernel/contract/activities.ts";
 import { type Fields, list as listOf, record as recordOf } from "../../kernel/contract/field.ts";
 import { intent, lease as leaseFields } from "../../kernel/contract/records.ts";
 import { blocker as blockerFields } from "../../kernel/contract/replies.ts";
+import { leaseParts } from "../leases/shapes.ts";
 import { parts } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { choice, flag, integer, list, map, nullable, record, sometimes, text, time } from "../schema/schema.ts";
@@ -112,4 +113,41 @@ export const wait = record(
     waits_for_tasks: sometimes(list(text(), { description: "Tasks that must succeed first." })),
   },
   { title: "Wait", description: "One that waits, with those it waits for." },
+);
+
+/** How a wait ended. */
+export const waitEnds = ["granted", "timed_out", "canceled", "paused", "died"] as const;
+
+const heldThen = record(
+  {
+    ...leaseParts,
+    ended_at: nullable(time({ description: "null: it is live still." })),
+    end_reason: nullable(text()),
+  },
+  { title: "HeldThen", description: "A lease that was held at that moment, as its record is now." },
+);
+
+const waitedThen = record(
+  {
+    request_id: text(),
+    agent_id: text(),
+    ...parts(intents, { intents: "What it asked for; empty for one that stood by and DIED." }),
+    resources: list(text()),
+    purpose: nullable(text()),
+    submitted_at: time(),
+    ended_as: nullable(choice(waitEnds, { description: "null: it waits still." })),
+    ended_at: nullable(time()),
+  },
+  { title: "WaitedThen", description: "A request that waited, stood by or was being set up at that moment." },
+);
+
+export const history = record(
+  {
+    at: time({ description: "The moment that was asked for." }),
+    complete: flag({ description: "false: history since then is pruned, and some may be missing." }),
+    leases: list(heldThen),
+    waits: list(waitedThen),
+    next_cursor: nullable(text({ description: "null on the last page." })),
+  },
+  { title: "HistoryAt" },
 );

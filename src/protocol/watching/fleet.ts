@@ -1,6 +1,6 @@
 /** Watching a fleet: the figures of now, agents with what they do, who waits for whom, and what was held at a moment. */
 import { activities } from "../../kernel/contract/activities.ts";
-import { optional } from "../../kernel/contract/field.ts";
+import { optional, text as textField } from "../../kernel/contract/field.ts";
 import { agentId, resourceName, taskId } from "../../kernel/contract/inputs.ts";
 import { page } from "../leases/shapes.ts";
 import { reading } from "../operating/roles.ts";
@@ -9,6 +9,7 @@ import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { choice, optional as optionalSchema, text } from "../schema/schema.ts";
+import { readIsoTime } from "../schema/text.ts";
 import * as shapes from "./fleet-shapes.ts";
 
 const { query } = operationsOf("Watching");
@@ -63,4 +64,38 @@ export const listWaits = query({
     "match, and still have a next one.",
   example: { limit: 100 },
   replies: [ok(page("waits", shapes.wait), "One page.")],
+});
+
+export const getHistory = query({
+  name: "get_history",
+  path: "/v1/history",
+  fields: {
+    ...inputs(
+      { at: textField({ max: limits.timeLengthMax }), agentId: optional(agentId), resource: optional(resourceName) },
+      { at: "The moment; ISO 8601 with a zone.", agent_id: "Only what this agent held and waited for." },
+    ),
+    ...paging,
+  },
+  roles: reading,
+  summary: "Says what was held and who waited at a moment",
+  description:
+    "Leases from memory and history, requests from memory and events; leases come first. `complete` is false where history since " +
+    "that moment is pruned. A page may be short, or empty, and still have a next one; what ends while the pages are read may " +
+    "be listed twice.",
+  example: { at: "2026-01-05T10:00:00Z", limit: 100 },
+  replies: [ok(shapes.history, "One page.")],
+  refine: ({ at }) =>
+    Number.isNaN(readIsoTime(at))
+      ? { code: "invalid_request", field: "at", detail: "at is not a time; send one in ISO 8601 with a zone." }
+      : null,
+  decode: (input, { tenant, actor }) => ({
+    type: "get_history",
+    tenant,
+    actor,
+    at: readIsoTime(input.at),
+    agentId: input.agent_id ?? null,
+    resource: input.resource ?? null,
+    limit: input.limit ?? limits.pageDefault,
+    cursor: input.cursor ?? null,
+  }),
 });

@@ -24,6 +24,7 @@ import { verifyToken } from "../cells/verify-token.ts";
 import type { Caller, Service } from "../service.ts";
 import { listAudit } from "./audit-queries.ts";
 import { getOverview, listActivity } from "./fleet-queries.ts";
+import { getHistory } from "./history-queries.ts";
 import { getLease, listLeases, listRequests } from "./lease-queries.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
 import { answerFrom, listPage, type QueryResult } from "./scan.ts";
@@ -146,6 +147,7 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
   get_overview: getOverview,
   list_activity: listActivity,
   list_waits: listWaits,
+  get_history: getHistory,
   get_operation: ({ engine, bulk }, query) =>
     answerFrom(engine, query, () => {
       const operation = bulk.find(query.tenant, query.operationId);
