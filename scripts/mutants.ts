@@ -67,7 +67,8 @@ function occurrences({ file, find }: Mutant): number {
 function makeCopy(): string {
   const copy = mkdtempSync(join(tmpdir(), "leasehold-mutants-"));
   copies.push(copy);
-  for (const path of ["src", "sim", "package.json"]) cpSync(join(root, path), join(copy, path), { recursive: true });
+  for (const path of ["src", "sim", "test", "package.json"])
+    cpSync(join(root, path), join(copy, path), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   return copy;
 }
