@@ -43,6 +43,15 @@ export function cutFront(text: string, columns: number): string {
   return [...cut(characters.join(""), columns)].reverse().join("");
 }
 
+/** The beginning of a name says where it is, and its end what it is: the end keeps a little more. */
+export function cutMiddle(text: string, columns: number): string {
+  if (columns <= 0) return "";
+  if (widthOf(text) <= columns) return text;
+  const front = Math.floor((columns - 1) * 0.4);
+  const head = front === 0 ? "…" : cut(text, front + 1);
+  return head + cutFront(text, columns - widthOf(head) + 1).slice(1);
+}
+
 export function padTo(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - widthOf(text)));
 }

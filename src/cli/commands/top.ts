@@ -4,9 +4,10 @@ import type { Command } from "../command.ts";
 import { describeFailure } from "../failure.ts";
 import { createPaint, type Paint } from "../paint.ts";
 import { UsageProblem } from "../problem.ts";
-import { type Snapshot, takeSnapshot } from "../top/model.ts";
+import { RateMeter, type Snapshot, takeSnapshot } from "../top/model.ts";
+import { arrange, type Row, rowsOf } from "../top/rows.ts";
 import { openScreen, type Screen } from "../top/screen.ts";
-import { arrange, type Choice, firstChoice, press } from "../top/state.ts";
+import { type Choice, firstChoice, press } from "../top/state.ts";
 import { view } from "../top/view.ts";
 
 const intervalMsDefault = 1_000;
@@ -15,10 +16,10 @@ const stopping = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const topCommand: Command = {
   name: "top",
-  summary: "shows live who holds what, who waits for whom, and how fast it goes",
+  summary: "shows live what each agent does, who waits for whom, and how fast it goes",
   usage: "[--interval TIME]",
-  about: `Keys: arrows choose a lease, s sorts, / filters, r revokes the chosen one, p pauses, ? helps, q quits. With --json it
-prints one snapshot and ends.`,
+  about: `An agent is working, blocked, waiting for a person, idle or lost; below each wait stands who is in its way. Keys: arrows
+choose, s sorts, / filters, r revokes the chosen lease, p pauses, ? helps, q quits. With --json it prints one snapshot.`,
   flags: { interval: { sign: "TIME", words: "how often the server is polled [1s]" } },
   examples: [
     ["leasehold top", "watch the fleet"],
@@ -29,9 +30,8 @@ prints one snapshot and ends.`,
     const intervalMs = Math.max(100, call.durationMs("interval") ?? intervalMsDefault);
     const client = await call.connect();
     if (out.isJson) {
-      const { leases, hasMoreLeases, waiters, tasks, counts } = await takeSnapshot(client);
-      const counted = counts === null ? null : Object.fromEntries(counts);
-      out.json({ leases, waiters, tasks, counts: counted, has_more: hasMoreLeases });
+      const { overview, agents, waits, hasMore } = await takeSnapshot(client);
+      out.json({ overview, agents, waits, has_more: hasMore });
       return undefined;
     }
     if (!process.stdout.isTTY || !process.stdin.isTTY) {
@@ -52,7 +52,10 @@ class LiveView {
   private readonly screen: Screen;
   private readonly timers: readonly NodeJS.Timeout[];
   private snapshot: Snapshot;
-  private before: Snapshot | null = null;
+  private rows: readonly Row[] = [];
+  private readonly meter = new RateMeter(performance.now());
+  private readonly following = new AbortController();
+  private hasRates = true;
   private trouble: string | null = null;
   private choice: Choice = firstChoice;
   private isPolling = false;
@@ -67,6 +70,7 @@ class LiveView {
     this.ended = promise;
     const stop = (): void => this.end();
     this.end = () => {
+      this.following.abort();
       for (const timer of this.timers) clearInterval(timer);
       for (const signal of stopping) process.off(signal, stop);
       this.screen.close();
@@ -76,22 +80,31 @@ class LiveView {
     const events = { onKey: (key: string) => this.press(key), onResize: () => this.draw() };
     this.screen = openScreen(process.stdin, process.stdout, events);
     this.timers = [setInterval(() => void this.poll(), intervalMs), setInterval(() => this.draw(), frameMs)];
+    void this.meter
+      .follow(client, first.overview.sequence, this.following.signal)
+      .then((hasRates) => (this.hasRates = hasRates));
+    this.arrange();
     this.draw();
   }
 
+  private arrange(): void {
+    const { sort, filter, typing } = this.choice;
+    this.rows = arrange(rowsOf(this.snapshot), sort, typing ?? filter);
+  }
+
   private draw(): void {
-    const { url, snapshot, before, trouble, choice } = this;
+    const { url, snapshot, rows, trouble, choice } = this;
     const now = choice.isPaused ? snapshot.at : performance.now();
-    this.screen.draw(view({ url, snapshot, before, trouble, now }, choice, this.screen, this.paint));
+    const rates = this.hasRates ? this.meter.rates(performance.now()) : null;
+    this.screen.draw(view({ url, snapshot, rows, rates, trouble, now }, choice, this.screen, this.paint));
   }
 
   private async poll(): Promise<void> {
     if (this.isPolling || this.choice.isPaused) return;
     this.isPolling = true;
     try {
-      const next = await takeSnapshot(this.client);
-      this.before = this.snapshot;
-      this.snapshot = next;
+      this.snapshot = await takeSnapshot(this.client);
+      this.arrange();
       this.trouble = null;
     } catch (error) {
       this.trouble = describeFailure(error, this.url).line;
@@ -115,8 +128,9 @@ class LiveView {
 
   private press(key: string): void {
     const { asks } = this.choice;
-    const pressed = press(this.choice, key, arrange(this.snapshot.leases, this.choice));
+    const pressed = press(this.choice, key, this.rows);
     this.choice = pressed.choice;
+    this.arrange();
     if (pressed.action === "quit") return this.end();
     if (pressed.action === "revoke" && asks !== null) void this.revoke(asks);
     if (pressed.action === "refresh") void this.poll();

@@ -1,75 +1,115 @@
-/** A snapshot of the server, taken at every interval; times are advanced in between. */
+/** A snapshot of the fleet, read from the API at every interval; times are advanced in between. */
 import type { Client } from "../../sdk/client.ts";
-import type { Lease, OpenRequest } from "../../sdk/wire.ts";
-import { isServerError } from "../problem.ts";
+import { followEvents } from "../../sdk/events.ts";
+import type { AgentActivity, EventType, Overview, Wait } from "../../sdk/wire.ts";
+
+export type Activity = AgentActivity["activity"];
+
+/** What needs attention comes first. */
+export const activities = ["lost", "waiting_for_person", "blocked", "working", "idle"] as const satisfies Activity[];
+
+export const activityWords: Readonly<Record<Activity, string>> = {
+  lost: "lost",
+  waiting_for_person: "waiting for a person",
+  blocked: "blocked",
+  working: "working",
+  idle: "idle",
+};
 
 export interface Snapshot {
   /** By our own clock, from before the server was asked. */
   readonly at: number;
-  readonly leases: readonly Lease[];
-  readonly hasMoreLeases: boolean;
-  readonly waiters: readonly OpenRequest[];
-  /** How many tasks there are in each status; null where there are none to be seen. */
-  readonly tasks: Readonly<Record<string, number>> | null;
-  /** What is counted since the server's start, by name; null where this key may not see it. */
-  readonly counts: ReadonlyMap<string, number> | null;
+  readonly overview: Overview;
+  readonly agents: readonly AgentActivity[];
+  readonly waits: readonly Wait[];
+  readonly hasMore: boolean;
 }
 
-const leasesMax = 1_000;
-const waitersMax = 200;
+const agentsMax = 1_000;
+const attentionMax = 200;
+const waitsMax = 500;
 
 export async function takeSnapshot(client: Client): Promise<Snapshot> {
   const at = performance.now();
-  const [leases, waiters, metrics] = await Promise.all([
-    client.call("list_leases", { limit: leasesMax }),
-    client.call("list_requests", { limit: waitersMax }),
-    readMetrics(client),
+  const [overview, first, waits] = await Promise.all([
+    client.call("get_overview", {}),
+    client.call("list_activity", { limit: agentsMax }),
+    client.call("list_waits", { limit: waitsMax }),
   ]);
+  const isCut = first.next_cursor !== null;
+  // A large fleet's working and idle agents must not hide those that need attention.
+  const attention = isCut
+    ? await Promise.all(
+        activities.slice(0, 3).map((activity) => client.call("list_activity", { activity, limit: attentionMax })),
+      )
+    : [];
+  const agents = new Map([first, ...attention].flatMap((page) => page.agents.map((one) => [one.agent_id, one])));
   return {
     at,
-    leases: leases.leases,
-    hasMoreLeases: leases.next_cursor !== null,
-    waiters: waiters.requests,
-    tasks: metrics === null ? null : tasksIn(metrics),
-    counts: metrics === null ? null : countsIn(metrics),
+    overview,
+    agents: [...agents.values()],
+    waits: waits.waits,
+    hasMore: isCut || waits.next_cursor !== null,
   };
 }
 
-/** A key that may read leases may not be allowed to read metrics. */
-async function readMetrics(client: Client): Promise<string | null> {
-  try {
-    const response = await client.fetch("/metrics");
-    const text = await response.text();
-    return response.ok ? text : null;
-  } catch (error) {
-    if (isServerError(error)) return null;
-    throw error;
+/** What is counted, and the word for it. */
+export const rated = {
+  "lease.granted": "granted",
+  "lease.released": "released",
+  "lease.expired": "expired",
+  "request.died": "died",
+  "task.completed": "tasks done",
+} as const satisfies Partial<Record<EventType, string>>;
+
+export type Rated = keyof typeof rated;
+export type Rates = Readonly<Record<Rated, number>>;
+
+/** Long enough that single events do not make the figure jump. */
+const windowMs = 5_000;
+const bucketMs = 500;
+
+/** Counts events as they come, for rates per second over the last seconds. */
+export class RateMeter {
+  private readonly begunAt: number;
+  private buckets: { readonly at: number; readonly counts: Record<Rated, number> }[] = [];
+
+  constructor(now: number) {
+    this.begunAt = now;
+  }
+
+  count(type: Rated, now: number): void {
+    let last = this.buckets.at(-1);
+    if (last === undefined || now - last.at >= bucketMs) {
+      last = { at: now, counts: zeros() };
+      this.buckets.push(last);
+    }
+    last.counts[type]++;
+  }
+
+  rates(now: number): Rates {
+    this.buckets = this.buckets.filter(({ at }) => now - at < windowMs);
+    const seconds = Math.min(windowMs, Math.max(1_000, now - this.begunAt)) / 1_000;
+    const rates = zeros();
+    for (const { counts } of this.buckets) for (const type of ratedTypes) rates[type] += counts[type] / seconds;
+    return rates;
+  }
+
+  /** Counts what came after `since`, until `signal` ends it; false where this key may not read events. */
+  async follow(client: Client, since: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      for await (const { type } of followEvents(client, { since, types: ratedTypes, signal })) {
+        this.count(type as Rated, performance.now());
+      }
+      return true;
+    } catch {
+      return signal.aborted;
+    }
   }
 }
 
-/** Counters of events by type, and how many of each kind are alive. */
-export function countsIn(metrics: string): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const [, type = "", value = ""] of metrics.matchAll(/^leasehold_events_total\{type="([^"]+)"\} (\S+)$/gm)) {
-    counts.set(type, Number(value));
-  }
-  for (const [, name = "", value = ""] of metrics.matchAll(/^leasehold_(agents|leases|waiters) (\S+)$/gm)) {
-    counts.set(name, Number(value));
-  }
-  return counts;
-}
+const ratedTypes = Object.keys(rated) as Rated[];
 
-export function tasksIn(metrics: string): Readonly<Record<string, number>> | null {
-  const tasks: Record<string, number> = {};
-  for (const [, status = "", value = ""] of metrics.matchAll(/^leasehold_tasks\{status="([^"]+)"\} (\S+)$/gm)) {
-    tasks[status] = Number(value);
-  }
-  return Object.keys(tasks).length === 0 ? null : tasks;
-}
-
-/** Events a second between two looks. */
-export function rateOf(type: string, before: Snapshot | null, now: Snapshot): number | null {
-  if (before?.counts == null || now.counts === null || now.at <= before.at) return null;
-  const grown = (now.counts.get(type) ?? 0) - (before.counts.get(type) ?? 0);
-  return Math.max(0, grown) / ((now.at - before.at) / 1_000);
+function zeros(): Record<Rated, number> {
+  return { "lease.granted": 0, "lease.released": 0, "lease.expired": 0, "request.died": 0, "task.completed": 0 };
 }

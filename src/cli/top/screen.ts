@@ -80,8 +80,9 @@ export function openScreen(
     draw(lines) {
       if (!isOpen) return;
       let text = "";
+      // Cleared before it is written: after a full line the cursor stands on its last character.
       for (let row = 0; row < Math.max(lines.length, shown.length); row++) {
-        if (shown[row] !== lines[row]) text += `${csi}${row + 1};1H${lines[row] ?? ""}${csi}0m${csi}K`;
+        if (shown[row] !== lines[row]) text += `${csi}${row + 1};1H${csi}K${lines[row] ?? ""}${csi}0m`;
       }
       shown = [...lines];
       if (text !== "") output.write(text);

@@ -1,15 +1,12 @@
 /** What the user has chosen, and how a key changes it. */
-import type { Lease } from "../../sdk/wire.ts";
-
-export const sorts = ["left", "resource", "agent", "age"] as const;
-export type Sort = (typeof sorts)[number];
+import { type Row, type Sort, sorts } from "./rows.ts";
 
 export interface Choice {
   readonly sort: Sort;
   readonly filter: string;
   /** What is being typed; null while nothing is. */
   readonly typing: string | null;
-  /** Of the selected lease; null where none was chosen yet. */
+  /** The key of the selected row; null where none was chosen yet. */
   readonly selected: string | null;
   /** The lease that is about to be revoked, if the user says yes. */
   readonly asks: string | null;
@@ -20,7 +17,7 @@ export interface Choice {
 }
 
 export const firstChoice: Choice = {
-  sort: "left",
+  sort: "state",
   filter: "",
   typing: null,
   selected: null,
@@ -41,8 +38,8 @@ export interface Pressed {
 const up = ["k", "\u001b[A", "\u001bOA"];
 const down = ["j", "\u001b[B", "\u001bOB"];
 
-/** `shown` are the leases in the order in which they stand on the screen. */
-export function press(choice: Choice, key: string, shown: readonly Lease[]): Pressed {
+/** `shown` are the rows in the order in which they stand on the screen. */
+export function press(choice: Choice, key: string, shown: readonly Row[]): Pressed {
   if (key === "\u0003") return { choice, action: "quit" };
   if (choice.typing !== null) return { choice: type(choice, choice.typing, key), action: null };
   if (choice.asks !== null) {
@@ -63,14 +60,14 @@ export function press(choice: Choice, key: string, shown: readonly Lease[]): Pre
     case "\u001b":
       return choice.showsHelp ? still({ showsHelp: false }) : { choice, action: "quit" };
     case "s":
-      return still({ sort: sorts[(sorts.indexOf(choice.sort) + 1) % sorts.length] ?? "left" });
+      return still({ sort: sorts[(sorts.indexOf(choice.sort) + 1) % sorts.length] ?? "state" });
     case "/":
       return still({ typing: choice.filter });
     case "r": {
-      const selected = shown.find(({ id }) => id === choice.selected);
-      return selected === undefined
-        ? still({ message: "choose a lease first, with the arrows" })
-        : still({ asks: selected.id });
+      const item = shown.find(({ key: one }) => one === choice.selected)?.item;
+      return item?.type === "lease"
+        ? still({ asks: item.lease.id })
+        : still({ message: "choose a lease first, with the arrows" });
     }
     case "p":
       return still({ isPaused: !choice.isPaused });
@@ -101,26 +98,8 @@ function type(choice: Choice, typed: string, key: string): Choice {
   }
 }
 
-function neighbour({ selected }: Choice, shown: readonly Lease[], step: number): string | null {
-  const at = shown.findIndex(({ id }) => id === selected);
-  if (at === -1) return shown[0]?.id ?? null;
-  return shown[Math.min(Math.max(at + step, 0), shown.length - 1)]?.id ?? null;
+function neighbour({ selected }: Choice, shown: readonly Row[], step: number): string | null {
+  const at = shown.findIndex(({ key }) => key === selected);
+  if (at === -1) return shown[0]?.key ?? null;
+  return shown[Math.min(Math.max(at + step, 0), shown.length - 1)]?.key ?? null;
 }
-
-/** Filtered and sorted as chosen. */
-export function arrange(leases: readonly Lease[], { sort, filter, typing }: Choice): readonly Lease[] {
-  const wanted = (typing ?? filter).toLowerCase();
-  const text = (lease: Lease) =>
-    `${lease.resource} ${lease.agent_id} ${lease.predicate} ${lease.purpose ?? ""}`.toLowerCase();
-  const kept = wanted === "" ? leases : leases.filter((lease) => text(lease).includes(wanted));
-  return kept.toSorted(orders[sort]);
-}
-
-const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-
-const orders: Readonly<Record<Sort, (a: Lease, b: Lease) => number>> = {
-  left: (a, b) => a.expires_in_ms - b.expires_in_ms || byText(a.id, b.id),
-  resource: (a, b) => byText(a.resource, b.resource) || byText(a.id, b.id),
-  agent: (a, b) => byText(a.agent_id, b.agent_id) || byText(a.resource, b.resource),
-  age: (a, b) => byText(a.acquired_at, b.acquired_at) || byText(a.id, b.id),
-};

@@ -1,28 +1,36 @@
 /** The screen's lines, of what is known, what was chosen and what time it is; nothing else. */
-import type { OpenRequest } from "../../sdk/wire.ts";
-import { showDuration } from "../durations.ts";
-import { blockerLine } from "../lease-words.ts";
-import { type Paint, shareColour } from "../paint.ts";
-import { cut, cutFront, padTo, plain, widthOf } from "../plain-text.ts";
-import { rateOf, type Snapshot } from "./model.ts";
+import type { Paint } from "../paint.ts";
+import { cut, plain, widthOf } from "../plain-text.ts";
+import { type Activity, activityWords, type Rated, type Rates, rated, type Snapshot } from "./model.ts";
+import { fit, formatRow, heading, heightOf, stateColours, widthsFor } from "./row-view.ts";
+import type { Row } from "./rows.ts";
 import type { Screen } from "./screen.ts";
-import { arrange, type Choice } from "./state.ts";
+import type { Choice } from "./state.ts";
 
 export interface Seen {
   readonly url: string;
   readonly snapshot: Snapshot;
-  readonly before: Snapshot | null;
+  /** Filtered and sorted as chosen. */
+  readonly rows: readonly Row[];
+  /** Null where this key may not read events. */
+  readonly rates: Rates | null;
   /** Why the last poll failed; null if it succeeded. */
   readonly trouble: string | null;
   /** By the clock of the snapshots. */
   readonly now: number;
 }
 
-const barWidth = 12;
 const help = [
-  "↑ ↓  choose a lease          s  sort: time left, resource, agent, age",
-  "/    filter                  r  revoke the chosen one (asks first)",
+  "↑ ↓  choose a row            s  sort: state, agent, resource, time left",
+  "/    filter, by any word     r  revoke the chosen lease (asks first)",
   "p    pause, and go on        q  quit",
+  "",
+  "An agent is in one of five states:",
+  "  working  holds a lease and waits for nothing",
+  "  blocked  waits, stands by, or died and will ask again; ← is who is in its way",
+  "  person   waits for a person: it was paused, or something is fenced or withdrawn",
+  "  idle     has nothing and wants nothing",
+  "  lost     lost its leases, or did not come back in time",
 ];
 
 export function view(
@@ -31,104 +39,94 @@ export function view(
   { columns, rows }: Pick<Screen, "columns" | "rows">,
   paint: Paint,
 ): readonly string[] {
-  const head = [paint.bold(cut(title(seen, choice), columns)), paint.dim(cut(figures(seen), columns)), ""];
-  const foot = [footer(seen, choice, columns, paint)];
-  if (choice.showsHelp) return [...head, ...help.map((line) => cut(line, columns)), "", ...foot];
-  const waiting = waiterLines(seen.snapshot, Math.max(3, Math.floor((rows - 6) / 3)), columns, paint);
-  const room = Math.max(1, rows - head.length - foot.length - waiting.length - 1);
-  const leases = leaseLines(seen, choice, room, columns, paint);
-  const gap = Math.max(0, rows - head.length - leases.length - waiting.length - foot.length);
-  return [...head, ...leases, ...waiting, ...Array.from({ length: gap }, () => ""), ...foot];
+  const head = [
+    paint.bold(cut(title(seen, choice), columns)),
+    states(seen, columns, paint),
+    paint.dim(cut(figures(seen), columns)),
+    "",
+  ];
+  const foot = footer(seen, choice, columns, paint);
+  const room = Math.max(1, rows - head.length - 1);
+  const body = choice.showsHelp ? help.map((line) => cut(line, columns)) : list(seen, choice, room, columns, paint);
+  const lines = Array.from({ length: room }, (_, at) => body[at] ?? "");
+  return [...head, ...lines, foot];
 }
 
 function title({ url, snapshot }: Seen, { sort, filter, isPaused }: Choice): string {
-  const leases = snapshot.counts?.get("leases") ?? snapshot.leases.length;
-  const waiters = snapshot.counts?.get("waiters") ?? snapshot.waiters.length;
-  const shown = `sorted by ${sort}${filter === "" ? "" : `, only "${plain(filter)}"`}${isPaused ? ", PAUSED" : ""}`;
-  return `Leasehold ${url}  ${leases} leases, ${waiters} waiting  (${shown})`;
+  const only = filter === "" ? "" : `, only "${plain(filter)}"`;
+  const more = snapshot.hasMore ? ", not all are listed" : "";
+  return `Leasehold ${url}  sorted by ${sort}${only}${more}${isPaused ? ", PAUSED" : ""}`;
 }
 
-function figures({ snapshot, before }: Seen): string {
-  const rate = (type: string, words: string) => {
-    const figure = rateOf(type, before, snapshot);
-    return figure === null ? [] : [`${words} ${figure < 10 ? figure.toFixed(1) : Math.round(figure)}/s`];
-  };
-  const rates = [
-    ...rate("lease.granted", "granted"),
-    ...rate("lease.released", "released"),
-    ...rate("lease.expired", "expired"),
-    ...rate("request.died", "died"),
-    ...rate("task.completed", "tasks done"),
-  ];
-  const { tasks, counts } = snapshot;
-  const agents = counts === null ? [] : [`${counts.get("agents") ?? 0} agents`];
-  const statuses = Object.entries(tasks ?? {}).map(([status, count]) => `${count} ${status}`);
-  const taskCounts = tasks === null ? [] : [`tasks: ${statuses.join(", ")}`];
-  return [...agents, ...rates, ...taskCounts].join("   ");
+/** As the documentation lists them. */
+const shownOrder = ["working", "blocked", "waiting_for_person", "idle", "lost"] as const satisfies readonly Activity[];
+
+function states({ snapshot }: Seen, columns: number, paint: Paint): string {
+  const { agents } = snapshot.overview;
+  const counts = shownOrder.map((name) => ({ name, text: `${agents[name]} ${activityWords[name]}` }));
+  const whole = counts.map(({ text }) => text).join("  ");
+  if (widthOf(whole) > columns) return cut(whole, columns);
+  return counts.map(({ name, text }) => paint[agents[name] === 0 ? "dim" : stateColours[name]](text)).join("  ");
 }
 
-function leaseLines({ snapshot, now }: Seen, choice: Choice, room: number, columns: number, paint: Paint) {
-  const all = arrange(snapshot.leases, choice);
-  const at = all.findIndex(({ id }) => id === choice.selected);
-  const rows = Math.max(0, room - 1);
-  const first = Math.min(Math.max(0, at - Math.floor(rows / 2)), Math.max(0, all.length - rows));
-  const agentWidth = Math.min(24, Math.max(5, ...all.map(({ agent_id: agent }) => widthOf(agent))));
-  const nameWidth = Math.max(10, Math.floor((columns - barWidth - 8 - 12 - agentWidth - 8) * 0.65));
-  const heading = paint.dim(
-    cut(
-      `${padTo("LEFT", barWidth + 8)}  ${padTo("PREDICATE", 10)}  ${padTo("RESOURCE", nameWidth)}  ${padTo("AGENT", agentWidth)}  PURPOSE`,
-      columns,
-    ),
+function figures({ snapshot, rates }: Seen): string {
+  const { leases, tasks } = snapshot.overview;
+  const perSecond = (figure: number) => `${figure > 0 && figure < 10 ? figure.toFixed(1) : Math.round(figure)}/s`;
+  const shown =
+    rates === null ? [] : Object.entries(rated).map(([type, word]) => `${word} ${perSecond(rates[type as Rated])}`);
+  const statuses = Object.entries(tasks).filter(([, count]) => count > 0);
+  const taskCounts =
+    statuses.length === 0 ? [] : [`tasks: ${statuses.map(([status, count]) => `${count} ${status}`).join(", ")}`];
+  return [`${leases} ${leases === 1 ? "lease" : "leases"}`, ...shown, ...taskCounts].join("  ");
+}
+
+function list({ snapshot, rows, now }: Seen, choice: Choice, room: number, columns: number, paint: Paint) {
+  const widths = widthsFor(rows, columns);
+  const top = paint.dim(cut(heading(widths), columns));
+  if (rows.length === 0)
+    return [top, paint.dim(snapshot.agents.length === 0 ? "there are no agents" : "nothing fits the filter")];
+  const at = Math.max(
+    0,
+    rows.findIndex(({ key }) => key === choice.selected),
   );
-  if (all.length === 0)
-    return [heading, paint.dim(snapshot.leases.length === 0 ? "nothing is leased" : "nothing fits the filter")];
-  const lines = all.slice(first, first + rows).map((lease) => {
-    const leftMs = Math.max(0, lease.expires_in_ms - (now - snapshot.at));
-    const share = lease.ttl === 0 ? 0 : Math.min(1, leftMs / lease.ttl);
-    const left = lease.state === "ACTIVE" ? showDuration(leftMs) : lease.state;
-    const rest = cut(
-      ` ${padTo(left, 7)}  ${padTo(lease.predicate, 10)}  ${padTo(cutFront(plain(lease.resource), nameWidth), nameWidth)}  ` +
-        `${padTo(cut(plain(lease.agent_id), agentWidth), agentWidth)}  ${plain(lease.purpose ?? "")}`,
-      columns - barWidth,
-    );
-    if (lease.id === choice.selected) return paint.inverse(padTo(`${bar(share)}${rest}`, columns));
-    return `${paint[shareColour(share)](bar(share))}${rest}`;
-  });
-  return [heading, ...lines];
+  const lines: string[] = [];
+  const agoMs = now - snapshot.at;
+  const serverNow = Date.parse(snapshot.overview.at) + agoMs;
+  for (const row of rows.slice(firstShown(rows, at, room - 1))) {
+    if (lines.length >= room - 1) break;
+    lines.push(...formatRow(row, { widths, agoMs, serverNow, isSelected: row.key === choice.selected, paint }));
+  }
+  return [top, ...lines].slice(0, room);
 }
 
-/** Eighths of a character make it move smoothly. */
-function bar(share: number): string {
-  const eighths = Math.round(share * barWidth * 8);
-  const part = " ▏▎▍▌▋▊▉"[eighths % 8] ?? " ";
-  return padTo("█".repeat(Math.floor(eighths / 8)) + (eighths % 8 === 0 ? "" : part), barWidth);
-}
-
-/** Waiters, and the holders in their way. */
-function waiterLines({ waiters }: Snapshot, room: number, columns: number, paint: Paint): readonly string[] {
-  if (waiters.length === 0) return ["", paint.dim("nobody waits")];
-  const lines = waiters.slice(0, room).map((waiter) => cut(waiterLine(waiter), columns));
-  const more = waiters.length - lines.length;
-  return ["", paint.dim("WHO WAITS FOR WHOM"), ...lines, ...(more > 0 ? [paint.dim(`and ${more} more`)] : [])];
-}
-
-function waiterLine(waiter: OpenRequest): string {
-  const { agent_id: agent, intents, position, blocked_by: by, blocked_by_total: total } = waiter;
-  const wants = intents.map(({ predicate, resource }) => `${predicate} ${resource}`).join(", ");
-  const first = by[0] === undefined ? "" : blockerLine(by[0]);
-  const more = total > 1 ? ` and ${total - 1} more` : "";
-  return `${position}. ${plain(`${agent} wants ${wants}`)}  ←  ${first}${more}`;
+/** The first row to show so that the one at `at` is about in the middle, and the list's end at the screen's. */
+function firstShown(rows: readonly Row[], at: number, room: number): number {
+  const back = (from: number, lines: number) => {
+    let first = from;
+    let used = 0;
+    while (first >= 0) {
+      const row = rows[first];
+      used += row === undefined ? 0 : heightOf(row);
+      if (used > lines) break;
+      first--;
+    }
+    return Math.min(from, first + 1);
+  };
+  return Math.min(back(at, Math.ceil(room / 2)), back(rows.length - 1, room));
 }
 
 function footer({ snapshot, trouble }: Seen, choice: Choice, columns: number, paint: Paint): string {
   if (choice.typing !== null) return cut(`filter: ${plain(choice.typing)}▏ (Enter takes it, Esc leaves it)`, columns);
-  if (choice.asks !== null) return paint.yellow(cut(`revoke ${describe(snapshot, choice.asks)}? y/n`, columns));
+  if (choice.asks !== null) return paint.yellow(question(snapshot, choice.asks, columns));
   if (trouble !== null) return paint.red(cut(trouble, columns));
   if (choice.message !== "") return paint.yellow(cut(plain(choice.message), columns));
   return paint.dim(cut("↑↓ choose  s sort  / filter  r revoke  p pause  ? help  q quit", columns));
 }
 
-function describe({ leases }: Snapshot, id: string): string {
-  const lease = leases.find((one) => one.id === id);
-  return lease === undefined ? id : plain(`${lease.predicate} ${lease.resource} of ${lease.agent_id}`);
+function question({ agents }: Snapshot, id: string, columns: number): string {
+  const lease = agents.flatMap(({ leases }) => leases).find((one) => one.id === id);
+  if (lease === undefined) return cut("this lease has ended; press n", columns);
+  const before = `revoke ${lease.predicate} `;
+  const after = ` of ${plain(lease.agent_id)}, which loses it at once? y/n`;
+  return fit({ before, name: plain(lease.resource), after }, columns);
 }
