@@ -7,7 +7,7 @@ export interface Row {
   readonly key: string;
   /** An agent's id or a task's. */
   readonly who: string;
-  /** Tasks are no agents and have none of their states. */
+  /** A task has none of the five states: those are of agents. */
   readonly state: Activity | "task";
   readonly since: string;
   readonly item:
