@@ -160,20 +160,20 @@ test("pages of any size have everything once, across its four parts", async (t) 
 test("the beginning is found among very many events", async (t) => {
   const { register, grant, post, moment, page, engine } = await serveHistory(t);
   for (const id of ["old", "holder", "busy"]) await register(id);
-  const churn = async () => {
-    for (let round = 0; round < 15; round++) {
+  const churn = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
       const intents = mutates(...Array.from({ length: 50 }, (_, index) => `FILE:/busy/${index}`));
       const { status } = await post("/v1/acquire", { agent_id: "busy", intents });
       assert.equal(status, 200);
       await post("/v1/release", { agent_id: "busy" });
     }
   };
-  await churn();
+  await churn(8);
   const held = await grant("holder", "FILE:/x", { ttl_ms: 200_000 });
   await post("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/x"), wait_timeout_ms: 60_000 });
   const at = await moment();
   await post(`/v1/leases/${held.id}/release`);
-  await churn();
+  await churn(24);
   assert.ok(engine.lastSeq > 3_000, String(engine.lastSeq));
   const { leases, waits } = await page(at);
   assert.deepEqual(resourcesOf({ leases } as HistoryAt), ["FILE:/x"]);
