@@ -72,6 +72,8 @@ export interface Caller {
 }
 
 export interface CommitNote {
+  /** By the monotonic clock. */
+  readonly began: number;
   readonly ms: number;
   readonly answered: number;
   readonly rows: number;

@@ -305,7 +305,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         if (incarnation !== this.incarnation) return this.deliver(waiting, events);
         this.committing = null;
         this.failuresInRow = 0;
-        const noted = this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
+        const ms = performance.now() - began;
+        const noted = this.vitals.commits.push({ began, ms, answered: waiting.length, rows });
         if (noted >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
         if (carriers.length > 0) this.payloads.note(carriers);

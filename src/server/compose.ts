@@ -35,6 +35,7 @@ import { createMcp } from "./mcp/routes.ts";
 import { createBackup } from "./operating/backup.ts";
 import { createMetrics } from "./operating/metrics.ts";
 import { startPruning } from "./operating/pruning.ts";
+import { findTracing } from "./operating/tracing.ts";
 import { createService } from "./service.ts";
 import type { RunningServer } from "./start.ts";
 import { createStreamServer } from "./stream/stream.ts";
@@ -90,6 +91,7 @@ export async function composeServer(
     eventStreams: () => eventStreams.size,
     streamConnections: () => streams.connections,
   };
+  service.tracing = await findTracing(version);
   const metrics = createMetrics(service, counts, version);
   const staged = new StagedArtifacts(join(artifactsFolder, "staged"), artifactFiles, config.artifactBytesMax);
   const mcp = createMcp({

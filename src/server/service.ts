@@ -15,6 +15,7 @@ import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { BulkOperations } from "./operating/bulk-tasks.ts";
+import type { Tracing } from "./operating/tracing.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
 import { type TaskKeys, taskKeysOf } from "./tasks/creating-tasks.ts";
 import { Polls } from "./tasks/polls.ts";
@@ -41,6 +42,8 @@ export interface Service {
   readonly uses: TenantUses;
   readonly artifacts: ArtifactFiles;
   readonly counts: Counts;
+  /** Null: no SDK of OpenTelemetry is registered. */
+  tracing: Tracing | null;
   /** Set when the server begins to shut down: requests that come then are refused. */
   isClosing: boolean;
   readonly log: EngineLog;
@@ -96,6 +99,7 @@ export function createService(
     uses,
     artifacts,
     counts: new Counts(),
+    tracing: null,
     isClosing: false,
     log,
   };

@@ -61,6 +61,7 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
       if (type.startsWith("lease.")) continue;
       noteTask(event);
       noteCell(event);
+      service.tracing?.note(event);
     }
   });
   const verdicts = "Answers to an acquire, or to the question after its request.";
@@ -101,7 +102,9 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
     secondsBuckets,
   );
   engine.vitals.onNoted = (commits, latenessMs) => {
-    for (const { ms, rows, answered } of commits) {
+    for (const note of commits) {
+      const { ms, rows, answered } = note;
+      service.tracing?.commit(note);
       commitSeconds.observe(ms / 1_000);
       commitRows.observe(rows);
       commitAnswers.observe(answered);
@@ -132,7 +135,11 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   meters.gauge("server", "leasehold_event_streams", "Open streams of server-sent events.", server.eventStreams);
   meters.gauge("server", "leasehold_stream_connections", "Open WebSockets.", server.streamConnections);
 
-  const stopTiming = addLoopDelay(meters, takeAnswers);
+  const stopTiming = addLoopDelay(meters, () => {
+    takeAnswers();
+    // Spans are wanted soon; figures only with a scrape.
+    if (service.tracing !== null) engine.vitals.handOver();
+  });
   addProcess(meters, version);
   return {
     text(scope) {
