@@ -178,7 +178,7 @@ test("a very large write is guarded, one beyond the limit is denied", async () =
 
 test("an invalid settings file denies with what to write instead", async () => {
   const wrong = [
-    ["{", /not JSON/],
+    ["{", /not a JSON object/],
     ['{"unreachable": "maybe"}', /"unreachable" in \.leasehold\.json .*"closed", "open"/],
     ['{"ttl_ms": "long"}', /"ttl_ms"/],
     ['{"repository": "a/b"}', /"repository"/],
