@@ -57,9 +57,9 @@ export async function tryCluster({
       const leader = await leading(members, postgres.url);
       await load.more(acknowledgedPerRound);
       const began = performance.now();
-      const mend = await breakDown(fault, leader, postgres, leaseMs);
+      const repair = await breakDown(fault, leader, postgres, leaseMs);
       const ms = await load.nextAcknowledged(began, serveMsMax);
-      await mend();
+      await repair();
       recoveryMs.push(ms);
       await load.compare();
       say(`round ${round + 1} (${fault}): serving again after ${Math.round(ms)} ms; ${load.acknowledged} acknowledged`);

@@ -6,8 +6,7 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
 import type { Body, ControlPlane } from "./control-plane.ts";
 import { textIn } from "./sentences.ts";
-import type { Tool, ToolResult } from "./tool.ts";
-import { operationNamed } from "./tool.ts";
+import { operationNamed, type Tool, type ToolResult } from "./tool.ts";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
