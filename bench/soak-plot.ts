@@ -4,7 +4,10 @@ export interface SoakMinute {
   readonly minute: number;
   /** All sizes in MB. */
   readonly rss: number;
+  readonly heap: number;
   readonly database: number;
+  /** The database without the ledger. */
+  readonly bounded: number;
   readonly wal: number;
   /** Latency of acquire in ms, from when it was due. */
   readonly p50: number;
@@ -18,8 +21,8 @@ const left = 70;
 const colours = ["#1e8449", "#2471a3", "#c0392b"] as const;
 
 const panels: readonly (readonly [title: string, lines: readonly (keyof Omit<SoakMinute, "minute">)[]])[] = [
-  ["memory of the server, MB", ["rss"]],
-  ["files, MB", ["database", "wal"]],
+  ["memory of the server, MB", ["rss", "heap"]],
+  ["files, MB", ["database", "bounded", "wal"]],
   ["latency of acquire, ms", ["p50", "p99", "max"]],
 ];
 
