@@ -13,7 +13,11 @@ const localFlags: Flags = {
 
 /** What every command takes that speaks to a server. */
 export const globalFlags: Flags = {
-  url: { sign: "URL", words: `the server [${defaultUrl}]; also LEASEHOLD_URL` },
+  url: {
+    sign: "URL",
+    many: true,
+    words: `the server [${defaultUrl}], or several of a cluster, given again or with commas between; also LEASEHOLD_URL`,
+  },
   profile: { sign: "NAME", words: "a server that `leasehold profiles` knows; also LEASEHOLD_PROFILE" },
   key: { sign: "KEY", words: "a key or an agent's token; better in LEASEHOLD_KEY" },
   "key-file": { sign: "FILE", words: "a file with the key, its owner's alone; also LEASEHOLD_KEY_FILE" },

@@ -4,6 +4,7 @@ import { defaultUrl } from "../names/defaults.ts";
 import { NamingProblem, type Project, readProject } from "../names/project-file.ts";
 import { findRepository } from "../names/repository.ts";
 import type { Client } from "../sdk/client.ts";
+import { joinAddresses } from "../trust/addresses.ts";
 import { type ClientTlsFiles, clientTlsEnvironment, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
 import { insecureWords, isLoopback, mayCarrySecret } from "../trust/loopback.ts";
 import type { Call, Environment } from "./command.ts";
@@ -12,7 +13,10 @@ import { readKeyFile } from "./key-file.ts";
 import { UsageProblem } from "./problem.ts";
 
 export interface Address {
+  /** The first of the servers. */
   readonly url: string;
+  /** All of one cluster, in the order in which they are tried. */
+  readonly urls: readonly string[];
   readonly key: string | null;
   readonly tenant: string | null;
   readonly timeoutMs: number | null;
@@ -26,11 +30,15 @@ export interface Address {
 /** A user is waiting: a missing server is reported in a second, not in ten. */
 const retries = 3;
 
-export function readAddress(line: Pick<Call, "text" | "isSet">, environment: Environment, cwd: string): Address {
+type AddressLine = Pick<Call, "text" | "texts" | "isSet">;
+
+export function readAddress(line: AddressLine, environment: Environment, cwd: string): Address {
   const { LEASEHOLD_TENANT, LEASEHOLD_TIMEOUT, LEASEHOLD_INSECURE } = environment;
   const { server, problem } = findServer(line, environment, cwd);
-  const { url, isOwn, profile } = server;
-  const mayHaveKey = isOwn || !URL.canParse(url) || isLoopback(new URL(url).hostname);
+  const { isOwn, profile } = server;
+  const urls = server.urls.map(checkUrl);
+  const [url = defaultUrl] = urls;
+  const mayHaveKey = isOwn || urls.every((one) => isLoopback(new URL(one).hostname));
   const key = line.text("key") ?? readKey(line, mayHaveKey ? environment : {}, profile?.key_file ?? null);
   const tenant = line.text("tenant") ?? (profile?.tenant || LEASEHOLD_TENANT || null);
   const timeout = line.text("timeout") ?? (LEASEHOLD_TIMEOUT || null);
@@ -44,16 +52,16 @@ export function readAddress(line: Pick<Call, "text" | "isSet">, environment: Env
     key: line.text("tls-key") ?? profile?.tls_key ?? null,
   });
   const isInsecure = line.isSet("insecure") || LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
-  return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure, problem };
+  return { url, urls, key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure, problem };
 }
 
 /** What a flag says goes before the environment, and that before the repository's `.leasehold.json`. */
 function findServer(
-  line: Pick<Call, "text">,
+  line: AddressLine,
   environment: Environment,
   cwd: string,
 ): { readonly server: NamedServer; readonly problem: UsageProblem | null } {
-  const url = line.text("url");
+  const url = line.isSet("url") ? joinAddresses(line.texts("url")) : null;
   const profile = line.text("profile");
   if (url !== null && profile !== null) throw new UsageProblem("give --url or --profile, not both");
   const said =
@@ -79,6 +87,7 @@ function projectAt(cwd: string): Project {
 /** For commands that need no server. */
 export const nowhere: Address = {
   url: defaultUrl,
+  urls: [defaultUrl],
   key: null,
   tenant: null,
   timeoutMs: null,
@@ -88,9 +97,10 @@ export const nowhere: Address = {
 };
 
 /** M10: before a key is sent, and not for commands that need no server. */
-export function checkMaySend({ url, key, isInsecure, problem }: Address): void {
+export function checkMaySend({ urls, key, isInsecure, problem }: Address): void {
   if (problem !== null) throw problem;
-  if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new UsageProblem(insecureWords(url));
+  const readable = urls.find((url) => !mayCarrySecret(url));
+  if (key !== null && !isInsecure && readable !== undefined) throw new UsageProblem(insecureWords(readable));
 }
 
 function readKey(line: Pick<Call, "text">, environment: Environment, profileFile: string | null): string | null {
@@ -100,18 +110,22 @@ function readKey(line: Pick<Call, "text">, environment: Environment, profileFile
   return LEASEHOLD_KEY || (profileFile === null ? null : readKeyFile(profileFile, {}));
 }
 
-/** For a command that is started: how to reach the server, where flags said so. */
-export function addressEnvironment({ tls, isInsecure }: Address): NodeJS.ProcessEnv {
-  return { ...clientTlsEnvironment(tls), ...(isInsecure && { LEASEHOLD_INSECURE: "1" }) };
+/** For a command that is started: how to reach the servers, where flags said so. */
+export function addressEnvironment({ urls, tls, isInsecure }: Address): NodeJS.ProcessEnv {
+  return {
+    LEASEHOLD_URL: joinAddresses(urls),
+    ...clientTlsEnvironment(tls),
+    ...(isInsecure && { LEASEHOLD_INSECURE: "1" }),
+  };
 }
 
 export async function connect(address: Address): Promise<Client> {
   checkMaySend(address);
-  const { url, key, tenant, timeoutMs, tls, isInsecure } = address;
+  const { urls, key, tenant, timeoutMs, tls, isInsecure } = address;
   const { createClient } = await import("../sdk/client.ts");
   const certificates = readClientTls(tls);
   return createClient({
-    url,
+    urls,
     retries,
     // One call after the other: a stream would not pay, and trying to open one takes longer than a call.
     transport: "http",

@@ -5,13 +5,14 @@
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { homeFolder } from "../names/defaults.ts";
+import { defaultUrl, homeFolder } from "../names/defaults.ts";
 import type { RunningServer } from "../server/start.ts";
 import type { Environment } from "./command.ts";
 import { messageOf } from "./problem.ts";
 
 export interface EmbeddedOptions {
-  readonly url: string;
+  /** Of several only one has to answer, and none is started: they are servers of a cluster. */
+  readonly urls: readonly string[];
   readonly data: string | null;
   readonly environment: Environment;
   readonly note: (text: string) => void;
@@ -43,13 +44,14 @@ export class EmbeddedServer {
   }
 
   private async start(): Promise<void> {
-    const { url, data, environment, note } = this.options;
+    const { urls, data, environment, note } = this.options;
+    const [url = defaultUrl] = urls;
     const { hostname, port, protocol } = new URL(url);
     const { isLoopback } = await import("../trust/loopback.ts");
     for (let attempt = 0; attempt < attempts; attempt++) {
-      if ((await fetchHealth(url)) !== null) return;
+      if ((await Promise.all(urls.map(fetchHealth))).some((health) => health !== null)) return;
       // One can only be started on this machine, and only once.
-      if (!isLoopback(hostname) || protocol !== "http:" || this.running !== null) return;
+      if (urls.length > 1 || !isLoopback(hostname) || protocol !== "http:" || this.running !== null) return;
       try {
         const { LEASEHOLD_DATA, LEASEHOLD_OWNER_ONLY } = environment;
         const folder = data ?? (LEASEHOLD_DATA || join(homeFolder(), "data"));

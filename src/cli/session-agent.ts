@@ -19,7 +19,7 @@ export async function sharedAgent(
 ): Promise<SharedAgent | null> {
   try {
     const settings = readSettings(findRepository(cwd)?.root ?? null, environment);
-    if (new URL(settings.url).origin !== new URL(url).origin) return null;
+    if (!settings.urls.some((one) => new URL(one).origin === new URL(url).origin)) return null;
     const found = await sessionAgent(settings, process.pid, refused);
     if (found === null) return null;
     const { agentId, token, session } = found;

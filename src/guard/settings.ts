@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import { type Project, projectFile, readProject } from "../names/project-file.ts";
+import { splitAddresses } from "../trust/addresses.ts";
 import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
 import { keyOfEnvironment, readKeyFile } from "../trust/key-file.ts";
 import { insecureWords, isLoopback, mayCarrySecret, TrustProblem } from "../trust/loopback.ts";
@@ -11,7 +12,10 @@ import { type Profile, profileNamed } from "../trust/profiles.ts";
 import { appendPrivate, readPrivate } from "./private-files.ts";
 
 export interface Settings {
+  /** The first of the servers. */
   readonly url: string;
+  /** All of one cluster, in the order in which they are tried. */
+  readonly urls: readonly string[];
   readonly key: string | null;
   readonly tenant: string | null;
   /** null: what the platform trusts. */
@@ -61,15 +65,18 @@ export function readSettings(root: string | null, environment: Environment): Set
     if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
     throw problem(field, `a whole number of milliseconds from ${min} to ${max}`);
   };
-  const { url, isOwn, profile } = serverFor(file, environment);
-  if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
-  const key = isOwn || isLoopback(new URL(url).hostname) ? readKey(environment, profile) : null;
+  const { url, urls, isOwn, profile } = serverFor(file, environment);
+  if (!urls.every(isAddress))
+    throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
+  const key = isOwn || urls.every(isHere) ? readKey(environment, profile) : null;
   const isInsecure = LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
-  if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new SettingsProblem(insecureWords(url));
+  const readable = urls.find((one) => !mayCarrySecret(one));
+  if (key !== null && !isInsecure && readable !== undefined) throw new SettingsProblem(insecureWords(readable));
   return {
     url,
+    urls,
     key,
-    tls: url.startsWith("https:") ? readTls(environment, profile) : null,
+    tls: urls.some((one) => one.startsWith("https:")) ? readTls(environment, profile) : null,
     tenant: (profile?.tenant ?? LEASEHOLD_TENANT) || null,
     environment,
     unreachable: choose("unreachable", ["closed", "open"]),
@@ -83,7 +90,9 @@ export function readSettings(root: string | null, environment: Environment): Set
 }
 
 export interface NamedServer {
+  /** The first of them. */
   readonly url: string;
+  readonly urls: readonly string[];
   /** Named by the user. A repository is not to be trusted with a key: one that names another server does not get ours. */
   readonly isOwn: boolean;
   readonly profile: Profile | null;
@@ -95,23 +104,35 @@ export interface NamedServer {
  */
 export function serverFor(project: Project, environment: Environment): NamedServer {
   const { LEASEHOLD_URL, LEASEHOLD_PORT, LEASEHOLD_PROFILE } = environment;
-  const trimmed = (url: string) => url.replace(/\/+$/, "");
-  if (LEASEHOLD_URL) return { url: trimmed(LEASEHOLD_URL), isOwn: true, profile: null };
+  const own = (text: string, profile: Profile | null): NamedServer => ({ ...named(text), isOwn: true, profile });
+  if (LEASEHOLD_URL) return own(LEASEHOLD_URL, null);
   if (LEASEHOLD_PROFILE) {
     const profile = readTrusted(() => profileNamed(LEASEHOLD_PROFILE, environment));
-    return { url: trimmed(profile.url), isOwn: true, profile };
+    return own(profile.url, profile);
   }
-  const { url: named = null } = project;
-  if (named === null) return { url: `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`, isOwn: true, profile: null };
-  if (typeof named !== "string" || !isAddress(named)) {
-    throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}"`);
+  const { url: text = null } = project;
+  if (text === null) return own(`http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`, null);
+  const found = typeof text === "string" ? named(text) : null;
+  if (found === null || !found.urls.every(isAddress)) {
+    throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}", or several with commas between`);
   }
-  if (!isLoopback(new URL(named).hostname) && !isAllowed(named, environment)) {
+  const unknown = found.urls.find((one) => !isHere(one) && !isAllowed(one, environment));
+  if (unknown !== undefined) {
     throw new SettingsProblem(
-      `${projectFile} names a server that is not on this machine (${originOf(named)}), and nothing is sent there before its user allows it, once: run \`leasehold guard allow ${originOf(named)}\` in a terminal of your own, or set LEASEHOLD_URL`,
+      `${projectFile} names a server that is not on this machine (${originOf(unknown)}), and nothing is sent there before its user allows it, once: run \`leasehold guard allow ${originOf(unknown)}\` in a terminal of your own, or set LEASEHOLD_URL`,
     );
   }
-  return { url: trimmed(named), isOwn: false, profile: null };
+  return { ...found, isOwn: false, profile: null };
+}
+
+function named(text: string): Pick<NamedServer, "url" | "urls"> {
+  const urls = splitAddresses(text);
+  const [url = ""] = urls;
+  return { url, urls: urls.length === 0 ? [url] : urls };
+}
+
+function isHere(url: string): boolean {
+  return isLoopback(new URL(url).hostname);
 }
 
 /** One line for each server that this user has allowed repositories to name. */

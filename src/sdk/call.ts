@@ -5,7 +5,8 @@
  *   begin ──► under way ──► answered with a success ──────────────────► resolved
  *     ▲          │  └────── answered otherwise ──┐
  *     │          └─ cut, late, given up, closed ─┴─► may it be sent again? ──► rejected
- *     └──────────────────── a pause ◄─────────────────────┘
+ *     ├──────────────────── a pause ◄─────────────────────┤
+ *     └──────── the next server, where there is one ◄─────┘
  */
 import type { Mark } from "../keeper/clock.ts";
 import { backOffMs } from "../keeper/lease-keeper.ts";
@@ -13,6 +14,7 @@ import type { CallOptions, Client } from "./client.ts";
 import { aborted, errorOf, type LeaseholdCode, LeaseholdError } from "./errors.ts";
 import { holdMsOf, isRepeatable, type OperationName, takesLong } from "./idempotency.ts";
 import type { Lane, LaneCall } from "./lane.ts";
+import type { Server, Servers } from "./servers.ts";
 import type { Stream } from "./stream.ts";
 import { onAbort, sleep } from "./timing.ts";
 import { WireBroken, type WireReply } from "./transport.ts";
@@ -20,19 +22,16 @@ import { WireBroken, type WireReply } from "./transport.ts";
 /** What a call needs of its client. */
 export interface CallHost {
   readonly time: Client["time"];
-  readonly url: string;
+  readonly servers: Servers;
   readonly isClosed: boolean;
   readonly timeoutMs: number;
   readonly retries: number;
   readonly deadlines: Deadlines;
-  /** Whether a call can be sent at once; if not, `prepare` comes first. */
-  readonly isReady: boolean;
-  prepare(signal: AbortSignal): Promise<void>;
-  laneFor(token: string | null | undefined): Lane;
-  heard(): void;
-  lost(): void;
+  /** Before a call is sent to a server whose owner is not sure. */
+  prepare(server: Server, signal: AbortSignal): Promise<void>;
+  laneFor(token: string | null | undefined, server: Server): Lane;
   /** After a 401: whether there is another credential by now. */
-  findsOwner(token: string | null | undefined): boolean;
+  findsOwner(token: string | null | undefined, server: Server): boolean;
 }
 
 /**
@@ -47,6 +46,9 @@ const backOffMsCap = 2_000;
 const unsent: Mark = { monotonic: 0, sleptMs: 0 };
 
 type EndOfAttempt = "late" | "aborted" | "closed";
+
+/** Where a call that was not successful may go: nowhere, to the same server, or to another one. */
+type Next = "nowhere" | "here" | "elsewhere";
 
 export class Call implements LaneCall {
   readonly name: OperationName;
@@ -66,7 +68,11 @@ export class Call implements LaneCall {
   private readonly resolve: (call: Call) => void;
   private readonly reject: (error: unknown) => void;
   private readonly endAt: number;
+  /** How often all servers were tried. */
   private attempt = 0;
+  /** How many servers of this round were. */
+  private tried = 0;
+  private server: Server;
   /** For a credential that appeared since. */
   private hasLooked = false;
   private lane: Lane | null = null;
@@ -90,6 +96,7 @@ export class Call implements LaneCall {
     this.resolve = resolve;
     this.reject = reject;
     this.sentAt = unsent;
+    this.server = host.servers.present;
     this.endAt = performance.now() + (options.timeoutMs ?? host.timeoutMs) + holdMsOf(input);
   }
 
@@ -98,6 +105,7 @@ export class Call implements LaneCall {
     const { signal } = options;
     if (host.isClosed) return this.reject(closed());
     if (signal?.aborted === true) return this.reject(aborted(signal, false));
+    this.server = host.servers.present;
     this.sentAt = host.time.mark();
     this.isSent = false;
     const now = performance.now();
@@ -107,13 +115,14 @@ export class Call implements LaneCall {
     this.dueAt = Math.max(Math.min(this.endAt, now + limitMs), now + 1);
     host.deadlines.add(this);
     if (signal !== undefined) this.letGo = onAbort(signal, () => this.end("aborted"));
-    if (host.isReady) this.send();
+    const { owner } = this.server;
+    if (owner === null || owner.isReady) this.send();
     else this.prepare();
   }
 
   answered({ status, body, retryAfterMs }: WireReply): void {
     this.leave();
-    this.host.heard();
+    this.server.owner?.heard();
     if (status < 300) {
       this.body = body;
       return this.resolve(this);
@@ -121,9 +130,9 @@ export class Call implements LaneCall {
     const failure = errorOf(status, body, retryAfterMs);
     if (failure.code === "unauthorized" && !this.hasLooked) {
       this.hasLooked = true;
-      if (this.host.findsOwner(this.options.token)) return this.begin();
+      if (this.host.findsOwner(this.options.token, this.server)) return this.begin();
     }
-    this.judge(failure, !isPassing(failure));
+    this.judge(failure, nextAfter(failure));
   }
 
   broken(error: unknown): void {
@@ -131,8 +140,8 @@ export class Call implements LaneCall {
     // A mistake of the caller's, or a server that is not the one it should be.
     if (error instanceof LeaseholdError || error instanceof TypeError) return this.reject(error);
     const mayHaveActed = !(error instanceof WireBroken) || error.mayHaveActed;
-    this.host.lost();
-    this.judge(unreachable(this.host.url, error, mayHaveActed), false);
+    this.server.owner?.lost();
+    this.judge(unreachable(this.server.url, error, mayHaveActed), "elsewhere");
   }
 
   /** Gives up the attempt that is under way. */
@@ -145,15 +154,15 @@ export class Call implements LaneCall {
     if (host.isClosed) return this.reject(closed());
     const { signal } = this.options;
     if (why !== "late" && signal !== undefined) return this.reject(aborted(signal, mayHaveActed));
-    host.lost();
-    const detail = `${host.url} has not answered in time; is it reachable, and is the time enough?`;
-    this.judge(new LeaseholdError({ code: "timeout", detail, outcomeUnknown: mayHaveActed }), false);
+    this.server.owner?.lost();
+    const detail = `${this.server.url} has not answered in time; is it reachable, and is the time enough?`;
+    this.judge(new LeaseholdError({ code: "timeout", detail, outcomeUnknown: mayHaveActed }), "elsewhere");
   }
 
   private prepare(): void {
     const controller = new AbortController();
     this.preparing = controller;
-    this.host.prepare(controller.signal).then(
+    this.host.prepare(this.server, controller.signal).then(
       () => {
         if (this.preparing !== controller) return;
         this.preparing = null;
@@ -168,7 +177,7 @@ export class Call implements LaneCall {
   private send(): void {
     let lane: Lane;
     try {
-      lane = this.host.laneFor(this.options.token);
+      lane = this.host.laneFor(this.options.token, this.server);
     } catch (error) {
       return this.broken(error);
     }
@@ -190,19 +199,28 @@ export class Call implements LaneCall {
     return this.options.retries ?? this.host.retries;
   }
 
-  private judge(failure: LeaseholdError, isFinal: boolean): void {
-    if (isFinal || this.attempt >= this.retries || (failure.outcomeUnknown && !isRepeatable(this.name)))
-      return this.reject(failure);
+  private judge(failure: LeaseholdError, next: Next): void {
+    const { servers } = this.host;
+    if (next === "elsewhere") servers.leave(this.server);
+    if (next === "nowhere" || (failure.outcomeUnknown && !isRepeatable(this.name))) return this.reject(failure);
+    if (next === "elsewhere" && ++this.tried < servers.all.length && performance.now() < this.endAt)
+      return this.begin();
+    if (this.attempt >= this.retries) return this.reject(failure);
     const pauseMs = Math.max(backOffMs(this.attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);
     if (performance.now() + pauseMs >= this.endAt) return this.reject(failure);
+    this.tried = 0;
     this.again(pauseMs, failure.code === "timeout").catch((error: unknown) => this.reject(error));
   }
 
   private async again(pauseMs: number, wasLate: boolean): Promise<void> {
     const { signal, token } = this.options;
     await sleep(pauseMs, signal);
-    const lane = this.host.laneFor(token);
-    if (wasLate && !lane.isStreaming) await lane.clear(signal);
+    const { present } = this.host.servers;
+    // Another server has connections of its own.
+    if (wasLate && present === this.server) {
+      const lane = this.host.laneFor(token, present);
+      if (!lane.isStreaming) await lane.clear(signal);
+    }
     this.attempt++;
     this.begin();
   }
@@ -257,17 +275,19 @@ export class Deadlines {
 const passing: readonly LeaseholdCode[] = [
   "rate_limited",
   "too_many_in_flight",
-  "too_many_connections",
   "memory_exhausted",
-  "shutting_down",
   "database_unavailable",
   "request_timeout",
 ];
 
-function isPassing({ code, status }: LeaseholdError): boolean {
+/** What this server says of itself, and another one need not. */
+const ofThisServer: readonly LeaseholdCode[] = ["no_leader", "shutting_down", "too_many_connections"];
+
+function nextAfter({ code, status }: LeaseholdError): Next {
   // A proxy has its own words for the same.
   const isProxy = code === "bad_answer" && (status === 502 || status === 503 || status === 504);
-  return isProxy || passing.includes(code);
+  if (isProxy || ofThisServer.includes(code)) return "elsewhere";
+  return passing.includes(code) ? "here" : "nowhere";
 }
 
 export function unreachable(url: string, error: unknown, mayHaveActed: boolean): LeaseholdError {

@@ -1,15 +1,14 @@
 /**
- * A client of one server: every operation by its name, typed. A call is answered, or rejects with a LeaseholdError. What
- * is safe to send again is sent again when a connection breaks or the server is away for a moment.
+ * A client of a server, or of the servers of a cluster: every operation by its name, typed. A call is answered, or rejects
+ * with a LeaseholdError. What is safe to send again is sent again when a connection breaks or the server is away for a
+ * moment.
  */
 
 import { type Clock, type Mark, systemClock, Timekeeper } from "../keeper/clock.ts";
-import { defaultUrl } from "../names/defaults.ts";
 import type { ClientTls } from "../trust/client-tls.ts";
 import { readKeyFile } from "../trust/key-file.ts";
-import { insecureWords, mayCarrySecret } from "../trust/loopback.ts";
 import type { Manifest } from "./acquiring.ts";
-import { addressOf, isInsecureEnvironment, mayHaveOwner, tlsOfEnvironment } from "./address.ts";
+import { isInsecureEnvironment, tlsOfEnvironment } from "./address.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { AgentPool } from "./agent-pool.ts";
 import { Call, type CallHost, closed, Deadlines, unreachable } from "./call.ts";
@@ -17,11 +16,12 @@ import { aborted, LeaseholdError } from "./errors.ts";
 import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import type { Fetch } from "./http.ts";
+import { broken } from "./http-form.ts";
 import { keyed, type OperationName } from "./idempotency.ts";
 import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
-import { OwnerLogin } from "./owner-login.ts";
 import { createDispatcher, fetchThrough } from "./platform-tls.ts";
+import { addressesOf, type Server, Servers } from "./servers.ts";
 import { openTaskKeeper } from "./task-keeper.ts";
 import { type Credentials, headersFor } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
@@ -36,8 +36,13 @@ export type OperationInput<N extends OperationName> = OperationInputs[N];
 export type OperationAnswer<N extends OperationName> = OperationAnswers[N];
 
 export interface ClientOptions {
-  /** Of the server; http://127.0.0.1:7117 if left out. */
+  /** Of the server, or of several with commas between; http://127.0.0.1:7117 if left out. */
   readonly url?: string | undefined;
+  /**
+   * Of the servers of a cluster, in place of `url`. The first that works is used, until it does not answer or knows no leader;
+   * then the next one is. A key may be sent to each of them.
+   */
+  readonly urls?: readonly string[] | undefined;
   readonly key?: string | undefined;
   /** On Node: a file with the key, its owner's alone (mode 0600), where no key is given. */
   readonly keyFile?: string | undefined;
@@ -91,26 +96,22 @@ export class Client {
   readonly time: Timekeeper;
   readonly watch = new LeaseWatch();
   private readonly options: ClientOptions;
-  private readonly lanes = new Map<string, Lane>();
   private readonly closing = new AbortController();
   private readonly host: CallHost;
   private readonly agents: AgentPool;
-  private readonly address: string;
+  private readonly servers: Servers;
   private readonly tls: ClientTls | null;
-  /** Which its requests go with, where no key was given and the server is on this machine. */
-  private readonly owner: OwnerLogin | null;
   private readonly maySendSecrets: boolean;
   private readonly platformFetch: Fetch;
 
   constructor(options: ClientOptions = {}) {
     const key = options.key ?? (options.keyFile === undefined ? undefined : readKeyFile(options.keyFile));
     this.options = { ...options, key };
-    this.address = addressOf(options.url ?? defaultUrl);
+    this.servers = new Servers(addressesOf(options.url, options.urls), key !== undefined);
     this.tls = options.tls ?? tlsOfEnvironment();
     const hasOwn = this.tls !== null && options.fetch === undefined;
     this.platformFetch = hasOwn && this.tls !== null ? fetchThrough(createDispatcher(this.tls)) : fetch;
-    this.owner = key === undefined && mayHaveOwner(this.address) ? new OwnerLogin(this.address) : null;
-    this.maySendSecrets = mayCarrySecret(this.address) || (options.insecure ?? isInsecureEnvironment());
+    this.maySendSecrets = options.insecure ?? isInsecureEnvironment();
     if (key !== undefined) this.assertMaySend();
     this.time = new Timekeeper(options.clock ?? systemClock);
     this.agents = new AgentPool(this, key !== undefined);
@@ -175,9 +176,14 @@ export class Client {
     const { time, tls, fetcher } = this;
     const { fetch: own = null } = this.options;
     return new Worker(this, options, async (maxBusyMs) => {
-      await this.owner?.ready(fetcher, this.closing.signal);
-      const credentials = this.credentials(null);
-      return openTaskKeeper({ url: this.url, credentials, fetch: own, tls, time, maxBusyMs });
+      const { present } = this.servers;
+      await present.owner?.ready(fetcher, this.closing.signal);
+      // An owner's token is for the one server that has proved itself.
+      const { all } = this.servers;
+      const used =
+        (present.owner?.secret ?? null) === null ? [present, ...all.filter((one) => one !== present)] : [present];
+      const peers = used.map((server) => ({ url: server.url, credentials: this.credentials(null, server) }));
+      return openTaskKeeper({ peers, fetch: own, tls, time, maxBusyMs });
     });
   }
 
@@ -186,7 +192,7 @@ export class Client {
     return followEvents(this, options);
   }
 
-  /** What is not an operation with a JSON answer: a backup, metrics, another's page. Sent once. */
+  /** What is not an operation with a JSON answer: a backup, metrics, another's page. Sent to one server, once. */
   async fetch(
     path: string,
     init: {
@@ -198,15 +204,25 @@ export class Client {
   ): Promise<Response> {
     const { fetcher } = this; // A browser's fetch refuses to be called as a method.
     const signal = AbortSignal.any([this.closing.signal, options.signal ?? []].flat());
-    try {
-      await this.owner?.ready(fetcher, signal);
-      const headers = { ...headersFor(this.credentials(options.token)), ...init.headers };
-      return await fetcher(`${this.url}${path}`, { ...init, headers, signal });
-    } catch (error) {
-      if (options.signal?.aborted === true) throw aborted(options.signal, true);
-      if (this.closing.signal.aborted) throw closed();
-      if (error instanceof LeaseholdError) throw error;
-      throw unreachable(this.url, error, true);
+    const { all } = this.servers;
+    for (let tries = 1; ; tries++) {
+      const server = this.servers.present;
+      try {
+        await server.owner?.ready(fetcher, signal);
+        const headers = { ...headersFor(this.credentials(options.token, server)), ...init.headers };
+        const response = await fetcher(`${server.url}${path}`, { ...init, headers, signal });
+        if (response.status === 503) this.servers.leave(server);
+        return response;
+      } catch (error) {
+        if (options.signal?.aborted === true) throw aborted(options.signal, true);
+        if (this.closing.signal.aborted) throw closed();
+        if (error instanceof LeaseholdError) throw error;
+        server.owner?.lost();
+        this.servers.leave(server);
+        // What was not sent, or only asks, may go to the next one.
+        const isSafe = (init.method ?? "GET") === "GET" || !broken(error).mayHaveActed;
+        if (tries >= all.length || !isSafe) throw unreachable(server.url, error, true);
+      }
     }
   }
 
@@ -214,8 +230,7 @@ export class Client {
   close(): Promise<void> {
     this.closing.abort();
     this.host.deadlines.endAll("closed");
-    for (const lane of this.lanes.values()) lane.close();
-    this.lanes.clear();
+    for (const server of this.servers.all) server.close();
     return Promise.resolve();
   }
 
@@ -224,9 +239,9 @@ export class Client {
     return this.options.fetch ?? this.platformFetch;
   }
 
-  /** The server's address. */
+  /** The address of the server that is used at present. */
   get url(): string {
-    return this.owner?.url ?? this.address;
+    return this.servers.present.url;
   }
 
   /** What connections to cells use too. */
@@ -244,63 +259,55 @@ export class Client {
     return work?.actor.client.isLike(this) === true ? work : null;
   }
 
-  private isLike({ url, options: { key, tenant } }: Client): boolean {
-    return this.url === url && this.options.key === key && this.options.tenant === tenant;
+  private isLike({ servers, options: { key, tenant } }: Client): boolean {
+    return this.servers.name === servers.name && this.options.key === key && this.options.tenant === tenant;
   }
 
   private hostOfCalls(): CallHost {
     const client = this;
-    const { owner, options, time } = this;
+    const { servers, options, time } = this;
     return {
       time,
+      servers,
       timeoutMs: options.timeoutMs ?? timeoutMsDefault,
       retries: options.retries ?? retriesDefault,
       deadlines: new Deadlines(),
-      get url() {
-        return client.url;
-      },
       get isClosed() {
         return client.isClosed;
       },
-      get isReady() {
-        return owner === null || owner.isReady;
-      },
-      prepare: async (signal) => await owner?.ready(client.fetcher, signal),
-      laneFor: (token) => client.laneFor(token),
-      heard: () => owner?.heard(),
-      lost: () => owner?.lost(),
+      prepare: async ({ owner }, signal) => await owner?.ready(client.fetcher, signal),
+      laneFor: (token, server) => client.laneFor(token, server),
       // Refused without a credential: a server that is its owner's alone may have started after this client.
-      findsOwner: (token) => owner !== null && (token ?? null) === null && owner.lookAgain(),
+      findsOwner: (token, { owner }) => owner !== null && (token ?? null) === null && owner.lookAgain(),
     };
   }
 
   private assertMaySend(): void {
-    if (this.maySendSecrets) return;
-    throw new TypeError(`${insecureWords(this.address)}, or \`insecure: true\`.`);
+    if (!this.maySendSecrets) this.servers.assertMayCarrySecret();
   }
 
-  private credentials(token: string | null | undefined): Credentials {
-    const secret = this.secretOf(token);
+  private credentials(token: string | null | undefined, server: Server): Credentials {
+    const secret = this.secretOf(token, server);
     if (secret !== null) this.assertMaySend();
     return { secret, tenant: this.options.tenant ?? null };
   }
 
-  private secretOf(token: string | null | undefined): string | null {
-    return token ?? this.options.key ?? this.owner?.secret ?? null;
+  private secretOf(token: string | null | undefined, { owner }: Server): string | null {
+    return token ?? this.options.key ?? owner?.secret ?? null;
   }
 
   /** A token that was replaced: what is under way with it is still answered. */
   forgetToken(token: string): void {
-    this.lanes.delete(token);
+    for (const { lanes } of this.servers.all) lanes.delete(token);
   }
 
-  private laneFor(token: string | null | undefined): Lane {
-    const lane = this.lanes.get(this.secretOf(token) ?? "");
+  private laneFor(token: string | null | undefined, server: Server): Lane {
+    const lane = server.lanes.get(this.secretOf(token, server) ?? "");
     if (lane !== undefined) return lane;
-    const credentials = this.credentials(token);
+    const credentials = this.credentials(token, server);
     const { transport = "auto", fetch: own = null } = this.options;
-    const opened = new Lane({ url: this.url, credentials, transport, fetch: own, tls: this.tls });
-    this.lanes.set(credentials.secret ?? "", opened);
+    const opened = new Lane({ url: server.url, credentials, transport, fetch: own, tls: this.tls });
+    server.lanes.set(credentials.secret ?? "", opened);
     return opened;
   }
 }

@@ -1,9 +1,9 @@
 /** Keeps the leases of tasks alive: from a thread of its own where there are threads, else from this event loop. */
 import type { Timekeeper } from "../keeper/clock.ts";
 import type { ClientTls } from "../trust/client-tls.ts";
-import { createHttpWire, type Fetch } from "./http.ts";
+import type { Fetch } from "./http.ts";
+import { createPeersWire, type Peer } from "./peers-wire.ts";
 import { TaskBeats } from "./task-beats.ts";
-import type { Credentials } from "./transport.ts";
 import type { TaskLease } from "./wire.ts";
 
 export interface TaskEvents {
@@ -26,8 +26,8 @@ export interface TaskKeeper {
 }
 
 export interface TaskKeeperOptions {
-  readonly url: string;
-  readonly credentials: Credentials;
+  /** The servers, in the order in which they are tried. */
+  readonly peers: readonly Peer[];
   /** The caller's own; null: the platform's. */
   readonly fetch: Fetch | null;
   readonly tls: ClientTls | null;
@@ -54,12 +54,12 @@ function hasThreads(): boolean {
   return process?.versions?.node !== undefined;
 }
 
-export function loopKeeper({ url, credentials, fetch: own, tls, time }: TaskKeeperOptions): TaskKeeper {
+export function loopKeeper({ peers, fetch: own, tls, time }: TaskKeeperOptions): TaskKeeper {
   const start = time.mark();
   const now = (): number => time.elapsedMs(start);
   const kept = new Map<string, { until: number; readonly events: TaskEvents }>();
   const beats = new TaskBeats({
-    wire: createHttpWire({ url, credentials, fetch: own, tls }),
+    wire: createPeersWire(peers, own, tls),
     now,
     isAlive: () => true,
     onBeat(leaseId, at, leftMs, answer) {

@@ -21,7 +21,7 @@ leases by its own clock where the server is out of reach. A resource that is wro
 standard error, and the others go on. SIGTERM ends everything that is bound, tells the server, and leaves.`,
   flags: {
     config: { sign: "FILE", words: "the cell's configuration; docs/cells.md says what stands in it" },
-    server: { sign: "URL", words: "the server, as --url" },
+    server: { sign: "URL", many: true, words: "the server, or several, as --url" },
     check: { words: "check the configuration, print its faults, and end" },
   },
   examples: [
@@ -33,13 +33,19 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
     if (call.isSet("check")) return check(call, config);
     const { key } = call;
     // Read once: a key file may be a pipe.
-    const own = { url: call.text("server") ?? call.text("url"), key };
+    const flagOf = (flag: string): string => (flag === "url" && call.isSet("server") ? "server" : flag);
     const address = readAddress(
-      { text: (flag) => (flag === "url" || flag === "key" ? own[flag] : call.text(flag)), isSet: call.isSet },
+      {
+        text: (flag) => (flag === "key" ? key : call.text(flagOf(flag))),
+        texts: (flag) => call.texts(flagOf(flag)),
+        isSet: (flag) => call.isSet(flagOf(flag)),
+      },
       { ...call.environment, LEASEHOLD_KEY_FILE: "" },
       call.cwd,
     );
-    const { url, tls: tlsFiles } = address;
+    const { urls, tls: tlsFiles } = address;
+    const url = urls.join(" or ");
+    let connections = 0;
     checkMaySend(address);
     hideKey(key, call.environment);
     readClientTls(tlsFiles);
@@ -51,10 +57,12 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
       return runCell({
         config,
         url,
-        // For each connection: certificates are renewed, and the owner's server may be another by then.
+        // For each connection: certificates are renewed, and the owner's server may be another by then. A connection that has
+        // ended is followed by one to the next server, any of which links cells.
         contact: async () => {
           const tls = readClientTls(tlsFiles);
-          return { ...(await keyFor({ url, key }, tls, call.environment)), tls };
+          const next = urls[connections++ % urls.length] ?? address.url;
+          return { ...(await keyFor({ url: next, key }, tls, call.environment)), tls };
         },
         version,
         stop,

@@ -13,6 +13,7 @@ import { type GuardedTool, guardedTools, toolTitles } from "../../guard/payload.
 import { reachWords, tryServer } from "../../guard/reach.ts";
 import { allowServer, readSettings } from "../../guard/settings.ts";
 import { findRepository, type Repository } from "../../names/repository.ts";
+import { joinAddresses } from "../../trust/addresses.ts";
 import { isLoopback } from "../../trust/loopback.ts";
 import type { Call, Command } from "../command.ts";
 import { confirmAtTerminal } from "../confirming.ts";
@@ -69,7 +70,10 @@ async function setUp(call: Call): Promise<void> {
       {
         program,
         endpoint,
-        project: { repository: call.text("name") ?? repository.name, ...(LEASEHOLD_URL && { url: settings.url }) },
+        project: {
+          repository: call.text("name") ?? repository.name,
+          ...(LEASEHOLD_URL && { url: joinAddresses(settings.urls) }),
+        },
       },
       noting(skipped),
     ),
@@ -91,7 +95,8 @@ async function setUp(call: Call): Promise<void> {
   if (!(await mayGoOn(call))) return end(false, ["Nothing was changed."]);
   await install(repository, changes, environment);
   // The person who writes an address into the file has chosen it.
-  if (LEASEHOLD_URL && !isLoopback(new URL(settings.url).hostname)) allowServer(LEASEHOLD_URL, environment);
+  const elsewhere = settings.urls.filter((url) => !isLoopback(new URL(url).hostname));
+  for (const url of LEASEHOLD_URL ? elsewhere : []) allowServer(url, environment);
   end(true, ["It is set up.", ...(await checkLines(call, repository, tools))]);
 }
 

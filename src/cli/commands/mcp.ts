@@ -42,8 +42,8 @@ docs/mcp.md has the tools, and how the usual clients are configured.`,
     const note = (text: string): void => call.out.note(plain(text));
     const { Session } = await import("../../mcp/session.ts");
     const { serveOverStdio } = await import("../../mcp/stdio.ts");
-    const { url, environment } = call;
-    const embedded = new EmbeddedServer({ url, data: call.text("data"), environment, note });
+    const { environment } = call;
+    const embedded = new EmbeddedServer({ urls: call.address.urls, data: call.text("data"), environment, note });
     const session = new Session({
       client: await call.connect(),
       agentId: agentNamed(call),

@@ -1,6 +1,7 @@
 /** Servers by name: `--profile prod` in place of an address, a key file and certificates. */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { joinAddresses } from "../../trust/addresses.ts";
 import {
   type Profile,
   profileFields,
@@ -56,7 +57,7 @@ export const commands: readonly Command[] = [
       if (call.text("url") === null) throw new UsageProblem("give the server's address with --url");
       const given = profileFields.flatMap((field) => {
         const flag = field.replaceAll("_", "-");
-        const value = flag === "url" ? call.url : call.text(flag);
+        const value = flag === "url" ? joinAddresses(call.address.urls) : call.text(flag);
         if (value === null) return [];
         return [[field, fileFlags.includes(flag) ? resolve(call.cwd, value) : value] as const];
       });

@@ -192,7 +192,7 @@ async function runUnderLeases(
   }
 }
 
-function environmentFor({ url, address }: Call, { agentId, token }: Actor, { leases }: Granted): NodeJS.ProcessEnv {
+function environmentFor({ address }: Call, { agentId, token }: Actor, { leases }: Granted): NodeJS.ProcessEnv {
   const ends = leases.map((lease) => lease.expires_at).toSorted();
   return {
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
@@ -200,7 +200,6 @@ function environmentFor({ url, address }: Call, { agentId, token }: Actor, { lea
     LEASEHOLD_EXPIRES_AT: ends[0] ?? "",
     LEASEHOLD_AGENT_ID: agentId,
     ...(token !== null && { LEASEHOLD_AGENT_TOKEN: token }),
-    LEASEHOLD_URL: url,
     ...addressEnvironment(address),
   };
 }

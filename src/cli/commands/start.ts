@@ -15,7 +15,10 @@ const startCommand: Command = {
 Ctrl-C. \`leasehold serve\` has all settings. Where a server answers already, it says how things stand there.`,
   examples: [["npx leasehold", "the first command to give"]],
   run: async (call) => {
-    if (await isLeasehold(call.url)) return void (await showStatus(call));
+    const answers = await Promise.all(call.address.urls.map(isLeasehold));
+    if (answers.includes(true)) return void (await showStatus(call));
+    if (answers.length > 1)
+      throw new Failure(`none of ${call.address.urls.join(", ")} answers; start one of them`, exitCodes.unavailable);
     const { hostname, port, protocol } = new URL(call.url);
     const { isLoopback } = await import("../../trust/loopback.ts");
     if (!isLoopback(hostname) || protocol !== "http:") {

@@ -232,7 +232,7 @@ async function putArtifact(client: Client, bytes: Buffer): Promise<Artifact> {
 }
 
 function environmentFor(
-  { url, address }: Call,
+  { address }: Call,
   task: OfferedTask,
   { attempt, fence, leases }: Pick<TaskContext, "attempt" | "fence" | "leases">,
 ): NodeJS.ProcessEnv {
@@ -242,7 +242,6 @@ function environmentFor(
     LEASEHOLD_ATTEMPT: String(attempt),
     LEASEHOLD_FENCE: String(Math.max(fence, ...leases.map((lease) => lease.fence))),
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
-    LEASEHOLD_URL: url,
     // A trace of this process's own is not the task's.
     TRACEPARENT: task.traceparent,
     ...addressEnvironment(address),

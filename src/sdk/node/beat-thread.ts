@@ -1,14 +1,14 @@
 /** The thread that sends heartbeats; see thread-keeper.ts. */
 import { parentPort, workerData } from "node:worker_threads";
-import { createHttpWire } from "../http.ts";
+import { createPeersWire } from "../peers-wire.ts";
 import { TaskBeats } from "../task-beats.ts";
 import { exchange } from "../transport.ts";
 import { readLease, writeUntil } from "./lease-table.ts";
 import { leasesMax, readEveryMs, uptimeMs } from "./shared-time.ts";
 import type { FromThread, ThreadData, ToThread } from "./thread-keeper.ts";
 
-const { url, credentials, tls, maxBusyMs, stirs, table } = workerData as ThreadData;
-const wire = createHttpWire({ url, credentials, fetch: null, tls });
+const { peers, tls, maxBusyMs, stirs, table } = workerData as ThreadData;
+const wire = createPeersWire(peers, null, tls);
 const slots = new Map<string, number>();
 /** By slot: what the table had when it was last read. */
 const seen: { readonly version: number; readonly leaseId: string }[] = [];

@@ -4,15 +4,14 @@
  */
 import { Worker } from "node:worker_threads";
 import type { ClientTls } from "../../trust/client-tls.ts";
+import type { Peer } from "../peers-wire.ts";
 import type { TaskEvents, TaskKeeper, TaskKeeperOptions } from "../task-keeper.ts";
-import type { Credentials } from "../transport.ts";
 import type { TaskLease } from "../wire.ts";
 import { createLeaseTable, eraseLease, type LeaseTable, readUntil, writeLease } from "./lease-table.ts";
 import { announcedMsMax, leasesMax, stirEveryMs, uptimeMs, uptimeResolutionMs } from "./shared-time.ts";
 
 export interface ThreadData {
-  readonly url: string;
-  readonly credentials: Credentials;
+  readonly peers: readonly Peer[];
   readonly tls: ClientTls | null;
   readonly maxBusyMs: number;
   /** Counts up while the event loop runs. */
@@ -30,10 +29,10 @@ export type FromThread =
   | { readonly type: "lost"; readonly leaseId: string; readonly code: string; readonly detail: string };
 
 export async function openThreadKeeper(options: TaskKeeperOptions): Promise<TaskKeeper> {
-  const { url, credentials, tls, maxBusyMs, time } = options;
+  const { peers, tls, maxBusyMs, time } = options;
   const stirs = new Int32Array(new SharedArrayBuffer(4));
   const table = createLeaseTable();
-  const workerData: ThreadData = { url, credentials, tls, maxBusyMs, stirs, table };
+  const workerData: ThreadData = { peers, tls, maxBusyMs, stirs, table };
   const thread = new Worker(threadUrl(), { workerData });
   await new Promise<void>((resolve, reject) => {
     thread.once("message", () => resolve());
