@@ -13,6 +13,7 @@ import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
+import { resetSocket } from "../src/cell/reset-socket.ts";
 import { cpuMsOf, format, median, memoryOf, type Running, removeFolder, runLoad, startLeasehold } from "./children.ts";
 
 const { values } = parseArgs({
@@ -185,7 +186,7 @@ async function hold(port: number, kind: string): Promise<void> {
   process.stdin.resume();
   await once(process.stdin, "end");
   // Reset rather than closed, so that no port stays in TIME_WAIT.
-  for (const socket of sockets) socket.resetAndDestroy();
+  for (const socket of sockets) resetSocket(socket);
   process.exit(0);
 }
 

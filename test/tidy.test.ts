@@ -29,6 +29,14 @@ test("nothing names a path of somebody's machine or a private registry", () => {
   assert.deepEqual(sources.flatMap(tidy.traceFindings), []);
 });
 
+test("only resetSocket resets a socket: Node forgets one that is being shut down, and loops when it exits", () => {
+  const resets = sources.filter(({ path, text }) => path.endsWith(".ts") && text.includes(`.${"resetAndDestroy"}(`));
+  assert.deepEqual(
+    resets.map(({ path }) => path),
+    ["src/cell/reset-socket.ts"],
+  );
+});
+
 test("docs and comments name only files that exist", () => {
   assert.deepEqual(sources.flatMap(tidy.pathFindings), []);
 });

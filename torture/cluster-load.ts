@@ -137,7 +137,7 @@ export class ClusterLoad {
   async #until(path: string, body: object | null): Promise<unknown> {
     for (let attempt = 0; ; attempt++) {
       const answer = await this.#ask(path, body, attempt);
-      if (answer !== null) return answer;
+      if (answer !== null || this.#isOver) return answer;
       await sleep(50);
     }
   }

@@ -47,10 +47,11 @@ export async function tryCluster({
   const postgres = await PostgresServer.start({ folder: mkdtempSync(join(tmpdir(), "leasehold-torture-pg-")) });
   writeFileSync(join(folder, "master.key"), randomBytes(32), { mode: 0o600 });
   const members: Member[] = [];
+  let load: ClusterLoad | null = null;
   try {
     for (let n = 0; n < 2; n++)
       members.push(await Member.start(await TcpProxy.start(postgres.port), postgres.url, folder, leaseMs));
-    const load = new ClusterLoad(members.map(({ port }) => `http://127.0.0.1:${port}`));
+    load = new ClusterLoad(members.map(({ port }) => `http://127.0.0.1:${port}`));
     await load.begin(lasting);
     const recoveryMs: number[] = [];
     for (const [round, fault] of faults.entries()) {
@@ -67,7 +68,9 @@ export async function tryCluster({
     await load.end();
     return { violations: load.violations, recoveryMs, acknowledged: load.acknowledged };
   } finally {
+    const ended = load?.end();
     for (const member of members) await member.remove();
+    await ended;
     await postgres.remove();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -154,6 +157,8 @@ class Member {
       const port = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(line)?.[1];
       if (port === undefined) continue;
       this.port = Number(port);
+      // A pipe that nobody reads fills up, and then the server's log waits.
+      child.stdout.resume();
       return;
     }
     throw new Error("a server ended before it listened");

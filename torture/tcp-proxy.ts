@@ -6,6 +6,7 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { resetSocket } from "../src/cell/reset-socket.ts";
 
 export type NetworkState = "pass" | "hold" | "deaf" | "refuse";
 
@@ -43,8 +44,8 @@ export class TcpProxy {
   /** Ends every connection as a crash of the network does; what was held is lost. */
   reset(): void {
     for (const { near, far } of this.#pairs) {
-      near.resetAndDestroy();
-      far.resetAndDestroy();
+      resetSocket(near);
+      resetSocket(far);
     }
     this.#pairs.clear();
   }
@@ -55,7 +56,7 @@ export class TcpProxy {
   }
 
   #join(near: Socket, targetPort: number): void {
-    if (this.#state === "refuse") return void near.resetAndDestroy();
+    if (this.#state === "refuse") return void resetSocket(near);
     const far = connect(targetPort, "127.0.0.1");
     const pair = { near, far };
     this.#pairs.add(pair);

@@ -27,7 +27,8 @@ export function noteCarriers(server: Server): void {
 /**
  * Reset rather than closed, so that what waits in the kernel's buffers is dropped too. While the socket is being shut
  * down (its other side has gone, or we have said our last) a reset fails, and Node then forgets the socket without
- * closing it; so that moment is waited for. It has nothing left to write by then.
+ * closing it; so that moment is waited for. It has nothing left to write by then. A socket that was forgotten keeps its file descriptor,
+ * and the process loops for ever in Node's own clean-up when it exits.
  */
 export function resetSocket(socket: Socket): void {
   if (socket.destroyed) return;

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
+import { resetSocket } from "../../src/cell/reset-socket.ts";
 import type { Client } from "../../src/sdk/client.ts";
 import { Denied, LeaseFailure, LeaseholdError } from "../../src/sdk/errors.ts";
 import type { Hold } from "../../src/sdk/hold.ts";
@@ -218,7 +219,7 @@ test("G9: a connection that breaks while the lease is held is unreachable, and a
   socket.write("hello");
   await once(socket as Duplex, "data");
   const failed = once(socket as Duplex, "error");
-  for (const open of behind.sockets) open.resetAndDestroy();
+  for (const open of behind.sockets) resetSocket(open);
   const [broken] = (await failed) as [unknown];
   assert.ok(broken instanceof LeaseholdError && !(broken instanceof LeaseFailure), String(broken));
   assert.deepEqual([broken.code, broken.retryable, lease.lost], ["unreachable", true, null]);

@@ -3,6 +3,7 @@
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
+import { resetSocket } from "../../src/cell/reset-socket.ts";
 import { type Client, type ClientOptions, createClient } from "../../src/sdk/client.ts";
 import type { LeaseholdError } from "../../src/sdk/errors.ts";
 import { LeaseholdError as ErrorClass } from "../../src/sdk/errors.ts";
@@ -53,7 +54,7 @@ export async function proxyTo(t: TestContext, { address }: RunningServer): Promi
       if (isHushed || dead.has(near)) return;
       if (toLose > 0) {
         toLose--;
-        near.resetAndDestroy();
+        resetSocket(near);
         far.destroy();
         return;
       }
@@ -71,7 +72,7 @@ export async function proxyTo(t: TestContext, { address }: RunningServer): Promi
   const { port } = server.address() as AddressInfo;
   const destroyAll = (): void => {
     for (const [near, far] of pairs) {
-      near.resetAndDestroy();
+      resetSocket(near);
       far.destroy();
     }
   };
