@@ -1,6 +1,7 @@
 /** `npm run mutants` plants each fault and runs the tests, which takes long. That each still has its place is checked here. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import { mutants } from "../scripts/mutants/planted.ts";
@@ -18,6 +19,32 @@ test("every planted fault has exactly one place in the kernel, and a name of its
     .map(({ name, file }) => `${name} (${file})`);
   assert.deepEqual(lost, [], "the code has changed: bring these up to date in scripts/mutants");
   assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
+});
+
+/** A file that cannot be loaded fails every test, and shows nothing. */
+function isLoadable(text: string): boolean {
+  try {
+    stripTypeScriptTypes(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("the file with a planted fault is still TypeScript, and the tests that must find it exist", () => {
+  const broken = mutants
+    .filter(({ file, find, replace }) => {
+      const sound = readFileSync(join(kernel, file), "utf8");
+      return !isLoadable(sound.replace(find, () => replace));
+    })
+    .map(({ name, file }) => `${name} (${file})`);
+  assert.deepEqual(broken, []);
+  const named = new Set(mutants.flatMap(({ tests = [] }) => tests));
+  assert.deepEqual(
+    [...named].filter((file) => !existsSync(join(kernel, "../..", file))),
+    [],
+  );
+  assert.equal(isLoadable("const a = ;"), false);
 });
 
 test("a fault whose place is gone is found", () => {

@@ -5,6 +5,7 @@
 import { auditMutants } from "./planted-audit.ts";
 import { byteMutants } from "./planted-bytes.ts";
 import { cellMutants } from "./planted-cells.ts";
+import { edgeMutants } from "./planted-edges.ts";
 import { foreignMutants } from "./planted-foreign.ts";
 import { historyMutants } from "./planted-history.ts";
 import { longStepMutants } from "./planted-long-steps.ts";
@@ -32,12 +33,12 @@ export const mutants: readonly Mutant[] = [
   ...foreignMutants,
   ...policyMutants,
   ...cellMutants,
+  ...edgeMutants,
   ...historyMutants,
   ...observingMutants,
   ...longStepMutants,
   ...ownershipMutants,
   ...requestMutants,
-
   // Time (L3, L4, L9, L10)
   {
     name: "a lease lives a millisecond too long",
