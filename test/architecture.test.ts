@@ -54,25 +54,12 @@ const reach: Readonly<Record<string, Reach>> = {
   trust: { areas: [], typesOf: [], packages: [] },
   // A hook starts at every step of a coding agent, so it loads only what it needs.
   guard: { areas: ["names", "trust"], typesOf: ["sdk"], packages: [] },
+  demo: { areas: ["sdk", "server"], typesOf: [], packages: [] },
   // It also works on the data itself, while no server runs on it.
   cli: {
     areas: [
-      ...[
-        "guard",
-        "names",
-        "protocol",
-        "sdk",
-        "keeper",
-        "cell",
-        "server",
-        "mcp",
-        "token",
-        "engine",
-        "store",
-        "ledger",
-        "trust",
-      ],
-      "kernel/views.ts",
+      ...["guard", "demo", "names", "protocol", "sdk", "keeper", "cell", "server"],
+      ...["mcp", "token", "engine", "store", "ledger", "trust", "kernel/views.ts"],
     ],
     typesOf: ["kernel"],
     packages: "any",

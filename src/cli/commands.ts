@@ -53,6 +53,7 @@ export const groups: Readonly<Record<string, Modules>> = {
   },
   "Running a server": {
     start,
+    demo: () => import("./commands/demo.ts"),
     status: start,
     serve: () => import("./commands/serve.ts"),
     doctor: () => import("./commands/doctor.ts"),

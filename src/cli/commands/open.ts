@@ -1,5 +1,5 @@
 /** Opens the server's page in the browser, signed in as this command is. */
-import { spawn } from "node:child_process";
+import { openBrowser } from "../browser.ts";
 import type { Command } from "../command.ts";
 import { plain } from "../plain-text.ts";
 
@@ -21,25 +21,5 @@ with --owner-only: by a link that is good once and for one minute. Where there a
     call.out.show({ url: link, expires_in_ms }, () => (isOpened ? `opened ${plain(call.url)}` : plain(link)));
   },
 };
-
-const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
-  darwin: ["open"],
-  win32: ["cmd", "/c", "start", ""],
-};
-
-/** False where there is no browser to be found, on a machine without a screen for instance. */
-function openBrowser(link: string): Promise<boolean> {
-  const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
-  return new Promise((resolve) => {
-    const child = spawn(program, [...args, link], { stdio: "ignore", detached: true });
-    child.once("error", () => resolve(false));
-    child.once("spawn", () => child.unref());
-    child.once("exit", (code) => resolve(code === 0));
-    setTimeout(() => resolve(true), openedMs).unref();
-  });
-}
-
-/** An opener that still runs after this long has handed the link over. */
-const openedMs = 2_000;
 
 export const commands: readonly Command[] = [openCommand];

@@ -1,5 +1,5 @@
 /** What `leasehold` does without a command: a server for this user, and what to do next. And how things stand. */
-import { spawn } from "node:child_process";
+import { openBrowser } from "../browser.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
@@ -42,20 +42,13 @@ function welcome({ out, environment }: Call, url: string): () => void {
     ].join("\n"),
   );
   if (!canOpen) return () => undefined;
-  const open = (): void => openPage(url);
+  // Where no browser can be started, the address is on the screen.
+  const open = (): void => void openBrowser(`${url}/`);
   process.stdin.on("data", open);
   return () => {
     process.stdin.off("data", open);
     process.stdin.pause();
   };
-}
-
-/** Where no browser can be started, the address is on the screen. */
-function openPage(url: string): void {
-  const opener = process.platform === "darwin" ? "open" : "xdg-open";
-  const child = spawn(opener, [`${url}/`], { stdio: "ignore", detached: true });
-  child.on("error", () => undefined);
-  child.unref();
 }
 
 /** As the user has to type it. */
