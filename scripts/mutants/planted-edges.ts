@@ -1,5 +1,6 @@
 /** Faults outside the kernel: who leads, browsers' sessions, the guards' helper, `leasehold top`, traces. */
 import type { Mutant } from "./planted.ts";
+import { passingOnMutants } from "./planted-passing-on.ts";
 
 const ofLeadership = ["src/engine/leadership.test.ts"];
 const ofSessions = ["test/page/sessions.test.ts"];
@@ -9,6 +10,7 @@ const ofTraces = ["test/server/traceparent.test.ts"];
 const ofSpans = ["test/server/tracing.test.ts"];
 
 export const edgeMutants: readonly Mutant[] = [
+  ...passingOnMutants,
   {
     name: "leadership: a leader answers until the last moment of its lease",
     file: "../engine/leadership.ts",

@@ -8,10 +8,17 @@ import type { Server } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { turnedAwayMax } from "../http/connections.ts";
 
 export interface Serving {
   readonly server: Server | SecureServer;
   readonly isGood: () => boolean;
+}
+
+export interface FrontAddress {
+  readonly port: number;
+  readonly host: string;
+  readonly connectionsMax: number;
 }
 
 export class Front {
@@ -26,7 +33,7 @@ export class Front {
     listener.on("connection", (socket: Socket) => this.#take(socket));
   }
 
-  static listen(elsewhere: Server | SecureServer, port: number, host: string): Promise<Front> {
+  static listen(elsewhere: Server | SecureServer, at: FrontAddress): Promise<Front> {
     // As an HTTP server has it; its own options do not reach a socket that is handed to it.
     const listener = createTcpServer({
       noDelay: true,
@@ -34,11 +41,13 @@ export class Front {
       keepAliveInitialDelay: 60_000,
       allowHalfOpen: true,
     });
+    // Where requests are passed on, nothing else counts connections; past these they are closed without an answer (S4).
+    listener.maxConnections = at.connectionsMax + turnedAwayMax;
     const front = new Front(listener, elsewhere);
     elsewhere.emit("listening");
     return new Promise((resolve, reject) => {
       listener.once("error", reject);
-      listener.listen(port, host, () => {
+      listener.listen(at.port, at.host, () => {
         listener.off("error", reject);
         resolve(front);
       });

@@ -2,6 +2,9 @@
  * A server that does not lead passes every request whole to the one that does: bodies, held answers, event streams,
  * upgrades, with back-pressure. It decides nothing but who may come in by Host and Origin. A request that was passed on
  * once is not passed on again, so there are no loops.
+ *
+ * Each connection of a client has one of its own to the leader, which ends with it. So the leader counts connections of
+ * tenants and of strangers as if they had come to it, and no client's bytes ever stand on a connection before another's.
  */
 import {
   Agent,
@@ -18,10 +21,12 @@ import {
   Agent as SecureAgent,
   type Server as SecureServer,
 } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
 import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { isLoopback } from "../../trust/loopback.ts";
+import { pipelinedMax } from "../http/connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "../http/edge.ts";
 
 export interface PassOnOptions {
@@ -46,16 +51,20 @@ const ownHeaders = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** A page's origin was checked here, against the name that the browser knows this server by. */
+/** Where a page is from was checked here, against the name that the browser knows this server by; framing is said again. */
 const checkedHeaders = new Set([
+  "content-length",
   "host",
-  "origin",
   "sec-fetch-site",
   "sec-fetch-mode",
   "sec-fetch-dest",
   passedOnHeader,
 ]);
 const noLeader = errorAnswer("no_leader", "No server leads at the moment; try again.", { retry_after_ms: 1_000 });
+const tooManyPipelined = errorAnswer(
+  "too_many_in_flight",
+  `At most ${pipelinedMax} requests of a connection may wait for the answers before them; read those first.`,
+);
 
 export interface PassOn {
   readonly server: Server | SecureServer;
@@ -63,9 +72,23 @@ export interface PassOn {
 }
 
 export function createPassOn(options: PassOnOptions): PassOn {
-  const agents = {
-    "http:": new Agent({ keepAlive: true }),
-    "https:": new SecureAgent({ keepAlive: true, ...(options.ca !== null && { ca: options.ca }) }),
+  const lines = new Map<Socket, Line>();
+  const lineOf = (socket: Socket, protocol: string): Line => {
+    const known = lines.get(socket);
+    if (known?.protocol === protocol) return known;
+    known?.agent.destroy();
+    const one = { keepAlive: true, maxSockets: 1 };
+    const ca = options.ca === null ? {} : { ca: options.ca };
+    const agent = protocol === "https:" ? new SecureAgent({ ...one, ...ca }) : new Agent(one);
+    const line: Line = { protocol, agent, underWay: 0 };
+    if (known === undefined) {
+      socket.once("close", () => {
+        lines.get(socket)?.agent.destroy();
+        lines.delete(socket);
+      });
+    }
+    lines.set(socket, line);
+    return line;
   };
   const target = (request: IncomingMessage): URL | Answer => {
     const refused = options.gate.check(request);
@@ -77,15 +100,21 @@ export function createPassOn(options: PassOnOptions): PassOn {
     const isSecure = to.protocol === "https:";
     return (isSecure ? httpsRequest : httpRequest)({
       ...{ host: to.hostname.replace(/^\[|\]$/g, ""), port: to.port || (isSecure ? 443 : 80) },
-      ...{ method: request.method, path: request.url, headers: { ...headersFor(request, to), ...more } },
-      agent: isSecure ? agents["https:"] : agents["http:"],
+      ...{ method: request.method, path: request.url, headers: { ...headersFor(request, to, options.gate), ...more } },
+      agent: lineOf(request.socket, to.protocol).agent,
     });
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const own = ownAnswer(request, options.leaderUrl());
     const to = own ?? target(request);
     if (!(to instanceof URL)) return void refuse(request, response, to);
-    const passed = send(request, to, {});
+    const line = lineOf(request.socket, to.protocol);
+    if (line.underWay >= pipelinedMax) {
+      response.shouldKeepAlive = false;
+      return void sendAnswer(response, tooManyPipelined);
+    }
+    line.underWay++;
+    const passed = send(request, to, framingOf(request));
     passed.on("response", (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.rawHeaders.length > 0 ? endToEnd(answer.rawHeaders) : []);
       // At once: an event stream's head is what its reader waits for.
@@ -97,7 +126,11 @@ export function createPassOn(options: PassOnOptions): PassOn {
       if (response.headersSent) response.destroy();
       else refuse(request, response, noLeader);
     });
-    response.on("close", () => passed.destroy());
+    response.on("close", () => {
+      line.underWay--;
+      // What is whole leaves the connection to the next request.
+      if (!(response.writableFinished && request.complete)) passed.destroy();
+    });
     request.pipe(passed);
   };
   const server =
@@ -122,9 +155,17 @@ export function createPassOn(options: PassOnOptions): PassOn {
     server,
     close: () => {
       server.closeAllConnections();
-      for (const agent of Object.values(agents)) agent.destroy();
+      for (const { agent } of lines.values()) agent.destroy();
     },
   };
+}
+
+/** To the leader, for one connection of a client. */
+interface Line {
+  readonly protocol: string;
+  readonly agent: Agent | SecureAgent;
+  /** Requests whose answers have not left. */
+  underWay: number;
 }
 
 /** Whether this process is there is its own to say; whether it can serve, too. */
@@ -140,11 +181,23 @@ function refuse(request: IncomingMessage, response: ServerResponse, answer: Answ
   sendAnswer(response, answer);
 }
 
-function headersFor(request: IncomingMessage, to: URL): Record<string, string | string[]> {
+/**
+ * How the body is framed is said here, for every method: Node writes the body of a GET, DELETE or OPTIONS without any
+ * framing if nothing says so, and the leader would take it for the next request.
+ */
+function framingOf({ headers }: IncomingMessage): Record<string, string> {
+  const { "transfer-encoding": encoding, "content-length": length } = headers;
+  if (encoding !== undefined) return { "transfer-encoding": "chunked" };
+  return length === undefined ? {} : { "content-length": length };
+}
+
+function headersFor(request: IncomingMessage, to: URL, gate: Gate): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(request.headers))
     if (value !== undefined && !ownHeaders.has(name) && !checkedHeaders.has(name)) headers[name] = value;
-  const { "x-forwarded-for": before } = request.headers;
+  const { "x-forwarded-for": before, origin } = request.headers;
+  // This server's own page is nobody's elsewhere. One that was allowed beside it stays that: it has no session (CSRF).
+  if (origin !== undefined && !gate.lets(origin)) delete headers["origin"];
   const address = request.socket.remoteAddress ?? "";
   // Who calls from this machine is trusted as this machine is; everybody else comes through a proxy.
   if (!isLoopback(address)) headers["x-forwarded-for"] = before === undefined ? address : `${before}, ${address}`;

@@ -34,7 +34,7 @@ export interface ClusterServer extends RunningServer {
 }
 
 export async function startClusterServer(config: ClusterConfig): Promise<ClusterServer> {
-  const { log, port, host } = config;
+  const { log, host } = config;
   const key = new MasterKey(config.masterKeyFile);
   const { tlsCert: cert, tlsKey, tlsCa: ca } = config;
   const tls = cert === null || tlsKey === null ? null : new ReloadingTls({ cert, key: tlsKey, ca }, log);
@@ -47,7 +47,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     tls: tls?.options ?? null,
     ca: ca === null ? null : readFileSync(ca, "utf8"),
   });
-  const front = await Front.listen(passOn.server, port, host);
+  const front = await Front.listen(passOn.server, config);
   const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
   const address = addressOf(front, host, tls === null ? "http" : "https");
   const serverUrl = config.advertiseUrl ?? advertised(address);

@@ -27,7 +27,7 @@ export interface ConnectionLimits {
 }
 
 /** How many can get the error at once; past these, connections are closed without an answer. */
-const turnedAwayMax = 100;
+export const turnedAwayMax = 100;
 /** Requests of one connection that may wait for the answers before them: each keeps its answer in memory. */
 export const pipelinedMax = 32;
 /** The share of all connections that strangers can have. */

@@ -1,0 +1,31 @@
+/** Ways in through a server that passes requests on. */
+import type { Mutant } from "./planted.ts";
+
+const passOn = { file: "../server/cluster/pass-on.ts", tests: ["test/server/pass-on-attacks.test.ts"] };
+
+export const passingOnMutants: readonly Mutant[] = [
+  {
+    ...passOn,
+    name: "passing on: a body that is passed on in chunks has no framing",
+    find: 'if (encoding !== undefined) return { "transfer-encoding": "chunked" };',
+    replace: "if (encoding !== undefined) return {};",
+  },
+  {
+    ...passOn,
+    name: "passing on: clients share connections to the leader",
+    find: "const known = lines.get(socket);",
+    replace: "const [known] = lines.values();",
+  },
+  {
+    ...passOn,
+    name: "passing on: a page of another origin has a session through a follower",
+    find: "if (origin !== undefined && !gate.lets(origin))",
+    replace: "if (origin !== undefined)",
+  },
+  {
+    ...passOn,
+    name: "passing on: a request that was passed on is passed on again",
+    find: "return url === null || request.headers[passedOnHeader] !== undefined ? noLeader : new URL(url);",
+    replace: "return url === null ? noLeader : new URL(url);",
+  },
+];

@@ -1,0 +1,179 @@
+/** Attacks on a server that passes requests on to the leader, through sockets, with a leader that records what it gets. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { type TestContext, test } from "node:test";
+import { createPassOn } from "../../src/server/cluster/pass-on.ts";
+import { parserOptions } from "../../src/server/compose.ts";
+import { createGate } from "../../src/server/http/edge.ts";
+import { until } from "./harness.ts";
+
+interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+  /** The leader's side of the connection: the port that it came from. */
+  readonly from: number | undefined;
+}
+
+type Answering = (request: IncomingMessage, response: ServerResponse) => void;
+
+async function passOnTo(t: TestContext, answer: Answering = (_request, response) => response.end("fine")) {
+  const seen: Seen[] = [];
+  const leader = createServer(parserOptions, async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += String(chunk);
+    const { method = "", url = "", headers, socket } = request;
+    seen.push({ method, url, headers, body, from: socket.remotePort });
+    answer(request, response);
+  });
+  leader.on("upgrade", ({ method = "", url = "", headers }, socket) => {
+    seen.push({ method, url, headers, body: "", from: undefined });
+    socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  });
+  let open = 0;
+  leader.on("connection", (socket) => {
+    open++;
+    socket.on("close", () => open--);
+  });
+  leader.listen(0, "127.0.0.1");
+  await once(leader, "listening");
+  const leaderUrl = `http://127.0.0.1:${(leader.address() as AddressInfo).port}`;
+  const gate = createGate({
+    host: "127.0.0.1",
+    allowedHosts: [],
+    allowedOrigins: ["https://ops.example.com"],
+    behindProxy: [],
+  });
+  const passOn = createPassOn({ leaderUrl: () => leaderUrl, gate, server: parserOptions, tls: null, ca: null });
+  passOn.server.listen(0, "127.0.0.1");
+  await once(passOn.server, "listening");
+  t.after(() => {
+    passOn.close();
+    passOn.server.close();
+    leader.close();
+    leader.closeAllConnections();
+  });
+  const { port } = passOn.server.address() as AddressInfo;
+  return { seen, port, open: () => open };
+}
+
+/** All that comes back on one connection until it is closed, by the last of these requests or by the server. */
+async function talk(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(bytes);
+  let received = "";
+  socket.setEncoding("latin1").on("data", (chunk: string) => {
+    received += chunk;
+  });
+  await once(socket, "close");
+  return received;
+}
+
+const last = "GET /last HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+const smuggled = "POST /v1/keys HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n";
+const chunk = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
+const withBody = ["GET", "DELETE", "OPTIONS", "HEAD", "TRACE", "POST", "PUT", "PATCH"] as const;
+const framings = {
+  chunked: `Transfer-Encoding: chunked\r\n\r\n${chunk}`,
+  "content-length": `Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  "content-length that Connection names": `Connection: content-length\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  "transfer-encoding that Connection names": `Connection: transfer-encoding\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`,
+};
+
+for (const [framing, rest] of Object.entries(framings))
+  test(`H1: a body with ${framing} is a body at the leader too, whatever the method`, async (t) => {
+    const { seen, port } = await passOnTo(t);
+    for (const method of withBody) {
+      seen.length = 0;
+      await talk(port, `${method} /v1/x HTTP/1.1\r\nHost: localhost\r\n${rest}${last}`);
+      assert.deepEqual(
+        seen.map((one) => [one.method, one.url, one.body]),
+        [
+          [method, "/v1/x", smuggled],
+          ["GET", "/last", ""],
+        ],
+        method,
+      );
+    }
+  });
+
+test("H1: what two framings, an odd length or a half body say is never a second request", async (t) => {
+  const { seen, port } = await passOnTo(t);
+  const length = `Content-Length: ${smuggled.length}\r\n`;
+  const odd = [
+    `${length}Transfer-Encoding: chunked\r\n\r\n${chunk}`,
+    `${length}Content-Length: 0\r\n\r\n${smuggled}`,
+    `Transfer-Encoding: gzip\r\n\r\n${smuggled}`,
+    `Transfer-Encoding : chunked\r\n\r\n${chunk}`,
+    `Content-Length: +5\r\n\r\n${smuggled}`,
+    `Transfer-Encoding: chunked\r\n\r\n${smuggled}`,
+  ];
+  for (const rest of odd) await talk(port, `GET /v1/x HTTP/1.1\r\nHost: localhost\r\n${rest}${last}`);
+  assert.deepEqual(
+    seen.filter(({ url }) => url === "/v1/keys"),
+    [],
+  );
+});
+
+test("S4: a client's connection is one to the leader, which no other client's requests come on, and ends with it", async (t) => {
+  const { seen, port, open } = await passOnTo(t);
+  const one = "GET /one HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const first = connect(port, "127.0.0.1");
+  t.after(() => first.destroy());
+  first.write(one.repeat(3));
+  await until(() => seen[2] ?? null, "all three have come");
+  await talk(port, last);
+  const [mine, again, third, other] = seen.map(({ from }) => from);
+  assert.deepEqual([again, third], [mine, mine]);
+  assert.notEqual(other, mine);
+  first.destroy();
+  await until(() => (open() === 0 ? true : null), "nothing is open at the leader");
+});
+
+test("N5: requests that are pipelined beyond the limit are refused, and the connection ends", async (t) => {
+  const held: ServerResponse[] = [];
+  let isHeld = true;
+  const { seen, port } = await passOnTo(
+    t,
+    (_request, response) => void (isHeld ? held.push(response) : response.end()),
+  );
+  const answered = talk(port, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(40));
+  await until(() => held[0] ?? null, "a request is held");
+  isHeld = false;
+  for (const response of held) response.end();
+  const statuses = [...(await answered).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+  assert.deepEqual(statuses, [...new Array(32).fill("200"), "429"]);
+  assert.equal(seen.length, 32);
+});
+
+test("a header that says a request was passed on gets its sender nowhere, and Host and Origin are checked first", async (t) => {
+  const { seen, port } = await passOnTo(t);
+  const ask = async (headers: string): Promise<string> =>
+    (await talk(port, `GET /v1/leases HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`)).slice(9, 12);
+  assert.equal(await ask("Host: localhost\r\nLeasehold-Passed-On: 1\r\n"), "503");
+  assert.equal(await ask("Host: evil.example\r\nLeasehold-Passed-On: 1\r\n"), "403");
+  assert.equal(await ask("Host: localhost\r\nOrigin: https://evil.example\r\n"), "403");
+  assert.equal(await ask("Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n"), "403");
+  assert.equal(seen.length, 0);
+  // A page of an allowed origin stays one at the leader, where it has no session; this server's own page is not named.
+  assert.equal(await ask("Host: localhost\r\nOrigin: https://ops.example.com\r\n"), "200");
+  assert.equal(await ask("Host: localhost\r\nOrigin: http://localhost\r\nSec-Fetch-Site: same-origin\r\n"), "200");
+  assert.deepEqual(
+    seen.map(({ headers }) => headers.origin),
+    ["https://ops.example.com", undefined],
+  );
+});
+
+test("H1: an upgrade with a body has none at the leader", async (t) => {
+  const { seen, port } = await passOnTo(t);
+  const head = "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+  const answer = await talk(port, `${head}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`);
+  assert.match(answer, /^HTTP\/1\.1 101 /);
+  assert.deepEqual(
+    seen.map(({ url, headers }) => [url, headers["content-length"]]),
+    [["/v1/stream", undefined]],
+  );
+});
