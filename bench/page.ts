@@ -2,10 +2,11 @@
  * The page at the size of a large fleet, in Chromium: 2,000 agents, 20,000 leases, 50,000 tasks, 2,000 events a second.
  * First paint, interactions, from an event to pixels, memory of the tab; and what twenty open pages cost the server.
  *
- *   npm run bench:page [-- --seconds 30 --agents 2000 --tasks 50000 --events 2000]
+ *   npm run bench:page [-- --seconds 30 --agents 2000 --tasks 50000 --events 2000 --part tab|server --profile FILE]
  *
  * Server, load and browser share the machine, so on two cores the figures are worse than a user's.
  */
+import { writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import type { CDPSession, Page } from "playwright-core";
@@ -20,6 +21,8 @@ const { values } = parseArgs({
     leases: { type: "string", default: "10" },
     tasks: { type: "string", default: "50000" },
     events: { type: "string", default: "2000" },
+    part: { type: "string", default: "tab,server" },
+    profile: { type: "string" },
   },
 });
 const [seconds, agents, leasesEach] = [Number(values.seconds), Number(values.agents), Number(values.leases)];
@@ -111,11 +114,11 @@ function p95(samples: readonly number[]): number {
 }
 
 /** From the click to the second frame after it: by then the answer is drawn. */
-async function interactions(page: Page): Promise<readonly number[]> {
+async function interactions(page: Page): Promise<Readonly<Record<string, readonly number[]>>> {
   const clicks = [
-    ".chip.blocked",
-    ".chip.working",
-    ".chip.working",
+    ".tile.blocked",
+    ".tile.working",
+    ".tile.working",
     "nav a[href='#/events']",
     "nav a[href='#/now']",
     "nav a[href='#/tasks']",
@@ -127,24 +130,27 @@ async function interactions(page: Page): Promise<readonly number[]> {
       requestAnimationFrame(draw: () => void): void;
     };
     const frame = () => new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
-    const samples: number[] = [];
+    const samples: Record<string, number[]> = {};
+    const keep = (name: string, ms: number): void => {
+      samples[name] = [...(samples[name] ?? []), ms];
+    };
     for (let round = 0; round < 8; round++) {
       for (const selector of selectors) {
         const began = performance.now();
         document.querySelector(selector)?.click();
         await frame();
         await frame();
-        samples.push(performance.now() - began);
+        keep(selector, performance.now() - began);
         await new Promise((resolve) => setTimeout(resolve, 120));
       }
       const scrolled = performance.now();
       document.querySelector(".scroll")?.scrollBy(0, 3_000);
       await frame();
       await frame();
-      samples.push(performance.now() - scrolled);
+      keep("scroll", performance.now() - scrolled);
     }
     return samples;
-  }, clicks)) as readonly number[];
+  }, clicks)) as Readonly<Record<string, readonly number[]>>;
 }
 
 /** Grants to the first lane, and waits for its bar: both clocks are this machine's. */
@@ -179,6 +185,30 @@ async function heapMb(cdp: CDPSession): Promise<number> {
   return (metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? 0) / 2 ** 20;
 }
 
+/** Seconds of processor time by kind of process: the tab (renderer), drawing (GPU), the browser itself. */
+async function cpuOf(browser: CDPSession): Promise<Readonly<Record<string, number>>> {
+  const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
+  const sums: Record<string, number> = {};
+  for (const { type, cpuTime } of processInfo) sums[type] = (sums[type] ?? 0) + cpuTime;
+  return sums;
+}
+
+/** What the tab's main thread and Chromium's processes use while nobody touches the page, as shares of a core. */
+async function restingShares(browser: CDPSession, cdp: CDPSession, ms: number): Promise<readonly string[]> {
+  const read = async (): Promise<Readonly<Record<string, number>>> => {
+    const { metrics } = await cdp.send("Performance.getMetrics");
+    const names = ["TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration"];
+    const own = Object.fromEntries(metrics.filter(({ name }) => names.includes(name)).map((m) => [m.name, m.value]));
+    return { ...own, ...(await cpuOf(browser)) };
+  };
+  const [before, began] = [await read(), performance.now()];
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  const [after, seconds] = [await read(), (performance.now() - began) / 1_000];
+  return Object.entries(after).map(
+    ([name, value]) => `${name} ${(((value - (before[name] ?? 0)) / seconds) * 100).toFixed(1)} %`,
+  );
+}
+
 /** What an open page asks of the server, without its drawing. */
 async function followAsPage(): Promise<() => void> {
   const abort = new AbortController();
@@ -201,45 +231,81 @@ async function shareOfCore(ms: number): Promise<number> {
   return (cpuMsOf(pid) - cpu) / (performance.now() - began);
 }
 
-const browser = await openBrowser();
-const loading = load();
-try {
-  const { page, faults } = await openPage(browser, `${url}/`);
-  await page.locator(".lane").first().waitFor();
-  const paint = Number(
-    await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"),
-  );
-  const lanesMs = Number(await page.evaluate("performance.now()"));
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send("Performance.enable");
-  const pixels = p95(await toPixels(page));
-  await page.evaluate("location.hash = '#/now'");
-  const clicked = p95(await interactions(page));
-  await page.evaluate("location.hash = '#/now'");
-  const [before, began] = [cycles, performance.now()];
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-  const rate = (2 * (cycles - before)) / ((performance.now() - began) / 1_000);
-  const memory = await heapMb(cdp);
-  await page.close();
+type Row = readonly [what: string, value: number, bar: number, unit: string];
+
+/** One page at the eyes of a user: paint, pixels, clicks, memory. */
+async function measureTab(): Promise<readonly Row[]> {
+  const browser = await openBrowser();
+  try {
+    const { page, faults } = await openPage(browser, `${url}/`);
+    await page.locator(".lane").first().waitFor();
+    const paint = Number(
+      await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"),
+    );
+    console.log(`all agents shown after ${Math.round(Number(await page.evaluate("performance.now()")))} ms`);
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send("Performance.enable");
+    const pixels = p95(await toPixels(page));
+    await page.evaluate("location.hash = '#/now'");
+    if (values.profile !== undefined) await startProfile(cdp);
+    const clicked = await interactions(page);
+    if (values.profile !== undefined) await writeProfile(cdp, values.profile);
+    for (const [name, samples] of Object.entries(clicked)) console.log(`  ${name}: p95 ${p95(samples).toFixed(0)} ms`);
+    await page.evaluate("location.hash = '#/now'");
+    const [before, began] = [cycles, performance.now()];
+    const shares = await restingShares(await browser.newBrowserCDPSession(), cdp, seconds * 1_000);
+    const rate = (2 * (cycles - before)) / ((performance.now() - began) / 1_000);
+    console.log(`load: ${format(Math.round(rate))} events/s; faults in the page: ${faults.length}`);
+    console.log(`at rest, of a core: ${shares.join(", ")}`);
+    return [
+      ["first paint", paint, bars.paintMs, "ms"],
+      ["interaction, p95", p95(Object.values(clicked).flat()), bars.interactionMs, "ms"],
+      ["event to pixels, p95", pixels, bars.pixelsMs, "ms"],
+      [`heap of the tab after ${seconds} s`, await heapMb(cdp), bars.memoryMb, "MB"],
+    ];
+  } finally {
+    await browser.close();
+  }
+}
+
+async function startProfile(cdp: CDPSession): Promise<void> {
+  await cdp.send("Profiler.enable");
+  await cdp.send("Profiler.setSamplingInterval", { interval: 500 });
+  await cdp.send("Profiler.start");
+}
+
+async function writeProfile(cdp: CDPSession, path: string): Promise<void> {
+  const { profile } = await cdp.send("Profiler.stop");
+  writeFileSync(path, JSON.stringify(profile));
+}
+
+/** What twenty open pages cost the server, beside what it does anyway: the median of three rounds. */
+async function measureServer(): Promise<readonly Row[]> {
   const rounds: number[] = [];
   for (let round = 0; round < 3; round++) {
-    const alone = await shareOfCore(4_000);
+    const alone = await shareOfCore(3_000);
     const stops = await Promise.all(numbers(pagesMany).map(followAsPage));
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    rounds.push((await shareOfCore(4_000)) - alone);
+    const [before, began] = [cycles, performance.now()];
+    const both = await shareOfCore(3_000);
+    const rate = (2 * (cycles - before)) / ((performance.now() - began) / 1_000);
+    console.log(
+      `  server alone ${(alone * 100).toFixed(1)} %, with pages ${(both * 100).toFixed(1)} %, ${Math.round(rate)} events/s`,
+    );
+    rounds.push(both - alone);
     for (const stop of stops) stop();
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   const share = rounds.toSorted((a, b) => a - b)[1] ?? 0;
-  console.log(`load: ${format(Math.round(rate))} events/s; faults in the page: ${faults.length}`);
-  const rows: readonly (readonly [string, number, number, string])[] = [
-    ["first paint", paint, bars.paintMs, "ms"],
-    ["interaction, p95", clicked, bars.interactionMs, "ms"],
-    ["event to pixels, p95", pixels, bars.pixelsMs, "ms"],
-    [`heap of the tab after ${seconds} s`, memory, bars.memoryMb, "MB"],
-    [`server's work for ${pagesMany} pages`, share * 100, bars.serverShare * 100, "% of a core"],
+  return [[`server's work for ${pagesMany} pages`, share * 100, bars.serverShare * 100, "% of a core"]];
+}
+
+const loading = load();
+try {
+  const rows = [
+    ...(values.part.includes("tab") ? await measureTab() : []),
+    ...(values.part.includes("server") ? await measureServer() : []),
   ];
-  console.log(`all agents shown after ${Math.round(lanesMs)} ms`);
   for (const [what, value, bar, unit] of rows) {
     const isMet = value <= bar;
     console.log(`${isMet ? "met   " : "MISSED"} ${what}: ${value.toFixed(1)} ${unit} (bar ${bar})`);
@@ -248,7 +314,6 @@ try {
 } finally {
   isLoading = false;
   await loading;
-  await browser.close();
   socket.close();
   await server.stop();
   removeFolder(server.dataFolder);

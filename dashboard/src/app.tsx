@@ -1,7 +1,8 @@
 /** The frame around the screens: where one is, whether it is live, who one is. */
 import { useEffect } from "preact/hooks";
 import { askWho, session, signOut, tenant } from "./api/session.ts";
-import { begin, end, isPaused, overview, pause } from "./live/store.ts";
+import { isPaused } from "./live/pausing.ts";
+import { begin, end, overview, pause } from "./live/store.ts";
 import { link } from "./live/stream.ts";
 import { AdminScreen } from "./screens/admin.tsx";
 import { AgentScreen } from "./screens/agent.tsx";

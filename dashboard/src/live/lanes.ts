@@ -4,7 +4,7 @@
  * lane is marked stale and read again.
  */
 import { type Signal, signal } from "@preact/signals";
-import type { AgentActivity, Intent, Lease } from "../../../src/sdk/wire.ts";
+import type { AgentActivity, Intent, Lease, Wait } from "../../../src/sdk/wire.ts";
 import { serverNow } from "../api/session.ts";
 
 export type Activity = AgentActivity["activity"];
@@ -41,6 +41,8 @@ export interface Lane {
   /** Of those that are not listed. */
   hidden: number;
   readonly asks: Map<string, Ask>;
+  /** Of one that is blocked and in view: what is in its way. */
+  waits: readonly Wait[];
   /** To be read again. */
   isStale: boolean;
   /** When it was last read, by our clock. */
@@ -74,6 +76,7 @@ export function laneOf(from: AgentActivity): Lane {
         },
       ]),
     ),
+    waits: [],
     isStale: false,
     readAt: Date.now(),
     version: signal(0),

@@ -28,9 +28,13 @@ let second = Math.floor(Date.now() / 1_000);
 /** Changes once a second. */
 export const rateVersion = signal(0);
 
-export function countEvent(type: string): void {
+/** `ago`: by how much it is older than the present second, by the server's clock. */
+export function countEvent(type: string, ago: number): void {
   const kind = kindOf[type];
-  if (kind !== undefined) counts[kind][rateSeconds - 1] = (counts[kind][rateSeconds - 1] ?? 0) + 1;
+  if (kind === undefined) return;
+  const at = rateSeconds - 1 - Math.max(0, Math.floor(ago / 1_000));
+  const row = counts[kind];
+  if (at >= 0) row[at] = (row[at] ?? 0) + 1;
 }
 
 /** The oldest second first; the present one, which is not over, is last. */
@@ -48,4 +52,9 @@ export function tickRates(): void {
     for (let n = 0; n < passed; n++) row.push(0);
   }
   rateVersion.value++;
+}
+
+/** Before another tenant's are counted, or the same events again. */
+export function clearRates(): void {
+  for (const row of Object.values(counts)) row.fill(0);
 }

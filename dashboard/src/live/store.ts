@@ -5,9 +5,10 @@
 import { batch, signal } from "@preact/signals";
 import type { Agent, Lease, OpenRequest, OperationAnswers } from "../../../src/sdk/wire.ts";
 import { call, wordsOf } from "../api/client.ts";
-import { session, tenant } from "../api/session.ts";
+import { serverNow, session, tenant } from "../api/session.ts";
 import { type Ask, changed, type Lane, laneOf, putLease, settle } from "./lanes.ts";
-import { countEvent, tickRates } from "./rates.ts";
+import { isPaused } from "./pausing.ts";
+import { clearRates, countEvent, tickRates } from "./rates.ts";
 import { EventFeed, type LiveEvent, link } from "./stream.ts";
 
 export type Overview = OperationAnswers["get_overview"];
@@ -32,8 +33,7 @@ export const changes = {
   resources: signal(0),
   audit: signal(0),
 };
-export const isPaused = signal(false);
-/** Redraws what shrinks with time. */
+/** For what has no events: read again from time to time. */
 export const clock = signal(0);
 
 const recentMax = 5_000;
@@ -41,7 +41,7 @@ const recentMax = 5_000;
 const shownBefore = 500;
 const pageSize = 1_000;
 const overviewMs = 2_000;
-const clockMs = 250;
+const clockMs = 2_000;
 /** Counts and the list of events are drawn again this often. */
 const countMs = 200;
 /** Agents that are read again at once, and how often. */
@@ -94,7 +94,7 @@ export async function begin(): Promise<void> {
   }
   timers.push(window.setInterval(() => void (isIdle() || readOverview().catch(() => undefined)), overviewMs));
   timers.push(window.setInterval(() => isPaused.peek() || clock.value++, clockMs));
-  timers.push(window.setInterval(tickRates, 250));
+  timers.push(window.setInterval(tickRates, 1_000));
   timers.push(window.setInterval(countAgain, countMs));
   timers.push(window.setInterval(refreshStale, refreshMs));
 }
@@ -118,6 +118,7 @@ export function end(): void {
   feed?.stop();
   feed = null;
   recent.length = 0;
+  clearRates();
   for (const timer of timers.splice(0)) clearTimeout(timer);
   pending = [];
 }
@@ -155,11 +156,10 @@ function applyPending(): void {
   const events = pending;
   pending = [];
   const touched = new Set<keyof typeof changes>();
+  const now = serverNow();
   for (const event of events) {
-    if (event.seq > snapshotSeq) {
-      countEvent(event.type);
-      apply(event, touched);
-    }
+    countEvent(event.type, now - Date.parse(event.at));
+    if (event.seq > snapshotSeq) apply(event, touched);
     recent.push(event);
     for (const listener of listeners) listener(event);
   }
@@ -195,6 +195,7 @@ function apply(event: LiveEvent, touched: Set<keyof typeof changes>): void {
       if (event.type === "request.waiting" || event.type === "request.standing_by") {
         if (request !== undefined) lane.asks.set(request.request_id, askOf(request, at));
       } else lane.asks.delete(request?.request_id ?? String(event["request_id"]));
+      lane.waits = [];
       settle(lane, at);
       if (event.type === "request.died" || event.type === "request.paused") lane.isStale = true;
       return;
@@ -231,7 +232,8 @@ function applyAgent(event: LiveEvent, at: number): void {
 function newLane(id: string, at: number): Lane {
   const lane: Lane = {
     ...{ id, labels: {}, state: "PLANNING", activity: "idle", since: at, pausedFor: null, retryAt: null },
-    ...{ isPausedByOperator: false, bars: new Map(), hidden: 0, asks: new Map(), isStale: false, readAt: Date.now() },
+    ...{ isPausedByOperator: false, bars: new Map(), hidden: 0, asks: new Map() },
+    ...{ waits: [], isStale: false, readAt: Date.now() },
     version: signal(0),
   };
   lanes.set(id, lane);
@@ -245,6 +247,8 @@ function askOf(request: OpenRequest, at: number): Ask {
 
 /** Heartbeats make no events: a bar that has nearly run out is read again, while it can be seen. */
 const nearEnd = 0.35;
+/** Who is in the way of a blocked agent changes with leases of others: read again this often while it is in view. */
+const blockedMs = 3_000;
 let isRefreshing = false;
 
 function refreshStale(): void {
@@ -264,7 +268,9 @@ function refreshStale(): void {
 
 function needsReading(lane: Lane, now: number): boolean {
   if (lane.isStale) return now - lane.readAt > refreshMs;
+  if (lane.activity === "blocked" && lane.waits.length === 0) return now - lane.readAt > refreshMs;
   if (now - lane.readAt < 2_000) return false;
+  if (lane.activity === "blocked") return now - lane.readAt > blockedMs;
   for (const { endsAt, ttl } of lane.bars.values()) if (endsAt - now < ttl * nearEnd) return true;
   return lane.retryAt !== null && now - lane.readAt > 5_000;
 }
@@ -273,13 +279,14 @@ export async function refreshLane(id: string): Promise<void> {
   try {
     const { agents } = await call("list_activity", { agent_id: id });
     const [agent] = agents;
+    const waits = agent?.activity === "blocked" ? (await call("list_waits", { agent_id: id, limit: 4 })).waits : [];
     const known = lanes.get(id);
     if (agent === undefined) lanes.delete(id);
     else if (known === undefined) lanes.set(id, laneOf(agent));
     else {
       // The row on the screen keeps its lane.
       const { bars, asks, version: _, ...rest } = laneOf(agent);
-      Object.assign(known, rest);
+      Object.assign(known, rest, { waits });
       replace(known.bars, bars);
       replace(known.asks, asks);
       known.version.value++;

@@ -107,14 +107,21 @@ export class EventFeed {
   }
 
   private parse(text: string): readonly LiveEvent[] {
-    const events: LiveEvent[] = [];
-    let seq = this.since;
-    for (const line of text.split("\n")) {
-      if (line.startsWith("id: ")) seq = Number(line.slice(4));
-      else if (line.startsWith("data: "))
-        events.push({ seq, ...(JSON.parse(line.slice(6)) as Omit<LiveEvent, "seq">) } as LiveEvent);
-    }
-    this.since = Math.max(this.since, seq);
+    const events = parseEvents(text);
+    // A sign of life has a number too, without an event.
+    const last = Number.parseInt(text.slice(`\n${text}`.lastIndexOf("\nid: ") + 4), 10);
+    if (last > this.since) this.since = last;
     return events;
   }
+}
+
+export function parseEvents(text: string): readonly LiveEvent[] {
+  const events: LiveEvent[] = [];
+  let seq = 0;
+  for (const line of text.split("\n")) {
+    if (line.startsWith("id: ")) seq = Number(line.slice(4));
+    else if (line.startsWith("data: "))
+      events.push({ seq, ...(JSON.parse(line.slice(6)) as Omit<LiveEvent, "seq">) } as LiveEvent);
+  }
+  return events;
 }

@@ -4,10 +4,11 @@ import type { Key, NewKey, OperationAnswers, Policy, QuotaUse, Tenant } from "..
 import { call } from "../api/client.ts";
 import { isOperator, session, tenant } from "../api/session.ts";
 import { changes, chooseTenant } from "../live/store.ts";
-import { Badge, Json, Panel, Screen, Since } from "../ui/bits.tsx";
+import { Badge, Json, Panel, Screen } from "../ui/bits.tsx";
 import { type Action, ActionButton } from "../ui/confirm.tsx";
 import { useReading } from "../ui/reading.ts";
 import { hrefOf, place } from "../ui/router.ts";
+import { Since } from "../ui/ticking.tsx";
 import { bytes, count, duration, moment } from "../ui/words.ts";
 
 const tabs = [

@@ -1,15 +1,19 @@
 /** One agent: where it is in its unit of work, what it holds and asks for, its checkpoint, and its last signs of life. */
-import type { Lease } from "../../../src/sdk/wire.ts";
+import type { Agent, Digest, Lease, OpenRequest, Task } from "../../../src/sdk/wire.ts";
 import { call, Refusal } from "../api/client.ts";
 import { isAbove } from "../api/session.ts";
+import { concerns } from "../live/event-text.ts";
 import { changes, lanes, lanesVersion, recent, recentVersion } from "../live/store.ts";
 import { cancelRequest, pauseAgent, releaseLease, revokeAgent, revokeLease, unpauseAgent } from "../ui/actions.ts";
-import { Badge, Facts, Json, Left, Panel, ResourceName, Screen, Since } from "../ui/bits.tsx";
+import { AgentLink, Badge, Facts, Json, Panel, ResourceName, Screen } from "../ui/bits.tsx";
 import { ActionButton } from "../ui/confirm.tsx";
 import { useReading } from "../ui/reading.ts";
 import { hrefOf } from "../ui/router.ts";
-import { activityWords, moment, timeOfDay } from "../ui/words.ts";
+import { Left, ShrinkingFill, Since } from "../ui/ticking.tsx";
+import { activityWords, count, moment, pauseWords, timeOfDay } from "../ui/words.ts";
 import { eventWords } from "./event-words.ts";
+import { StateMachine } from "./state-machine.tsx";
+import { statusTones } from "./task-status.ts";
 
 export function AgentScreen({ id }: { readonly id: string }) {
   const read = useReading(`agent ${id}`, () => readAgent(id), changes.agents);
@@ -18,13 +22,16 @@ export function AgentScreen({ id }: { readonly id: string }) {
   const may = isAbove.value;
   if (read.value === null)
     return <Screen title={id}>{read.error === null ? <p>Reading…</p> : <p class="error">{read.error}</p>}</Screen>;
-  const { agent, leases, requests, digest } = read.value;
+  const { agent, leases, requests, digest, tasks } = read.value;
   return (
     <Screen
-      title={
-        <>
-          {id} {lane === undefined ? null : <Badge tone={lane.activity}>{activityWords[lane.activity]}</Badge>}
-        </>
+      title={id}
+      aside={
+        lane === undefined ? null : (
+          <p class={`verdict ${lane.activity}`}>
+            <span class="dot" aria-hidden="true" /> {activityWords[lane.activity]} · <Since at={lane.since} />
+          </p>
+        )
       }
       tools={
         may ? (
@@ -39,167 +46,233 @@ export function AgentScreen({ id }: { readonly id: string }) {
         ) : null
       }
     >
-      <div class="columns">
-        <Panel title="State">
-          <StateMachine state={agent.state} />
-          <Facts
-            facts={[
-              ["Registered", moment(agent.registered_at)],
-              ["Epoch", agent.epoch],
-              ["Older than others by its timestamp", moment(agent.priority_timestamp)],
-              ["Died since its last grant", agent.attempts],
-              [
-                "Labels",
-                Object.entries(agent.labels)
-                  .map(([name, value]) => `${name}=${value}`)
-                  .join(", ") || "none",
-              ],
-              ["Belongs to key", agent.registered_by ?? "none"],
-            ]}
-          />
-        </Panel>
-        <Panel title={`Holds ${leases.length}`}>
-          <ul class="plain">
-            {leases.map((lease) => (
-              <LeaseLine key={lease.id} lease={lease} may={may} />
-            ))}
-            {leases.length === 0 ? <li class="quiet">Nothing.</li> : null}
-          </ul>
-        </Panel>
-        <Panel title={`Asks for ${requests.length}`}>
-          <ul class="plain">
-            {requests.map((request) => (
-              <li key={request.request_id} class="line">
-                <span>
-                  {request.intents.map(({ predicate, resource }) => (
-                    <span key={`${predicate} ${resource}`}>
-                      <span class="quiet">{predicate}</span> <ResourceName name={resource} />{" "}
-                    </span>
-                  ))}
-                  <span class="quiet">
-                    {request.state.toLowerCase()} since <Since at={request.submitted_at} />, behind{" "}
-                  </span>
-                  {request.blocked_by.map(({ agent_id, lease_id, request_id }) => (
-                    <a key={lease_id ?? request_id} href={hrefOf(["agents", agent_id])}>
-                      {agent_id}{" "}
-                    </a>
-                  ))}
-                </span>
-                {may ? <ActionButton label="Cancel" action={cancelRequest(request.request_id, id)} /> : null}
-              </li>
-            ))}
-            {requests.length === 0 ? <li class="quiet">Nothing.</li> : null}
-          </ul>
-        </Panel>
-        <Panel title="Checkpoint">
-          {digest === null ? (
-            <p class="quiet">It has saved none.</p>
-          ) : (
-            <>
-              <Facts
-                facts={[
-                  ["Saved", <Since key="at" at={digest.saved_at} />],
-                  ["Named", digest.checkpoint_id],
-                  ["Goes on at", digest.resume_point],
-                  ["At resume", digest.resolution_strategy],
-                  ["Still to acquire", digest.intent_backlog.length],
-                  [
-                    "Assumes",
-                    digest.assumptions.map(({ resource, version }) => `${resource} is ${version}`).join("; ") ||
-                      "nothing",
-                  ],
-                ]}
-              />
-              <details>
-                <summary>Context</summary>
-                <Json value={digest.context} />
-              </details>
-            </>
-          )}
-        </Panel>
-        <SignsOfLife id={id} />
+      <div class="columns two">
+        <div class="column">
+          <State agent={agent} leases={leases} />
+          <Panel title={`Holds ${count(leases.length)}`}>
+            <ul class="plain">
+              {leases.map((lease) => (
+                <LeaseLine key={lease.id} lease={lease} may={may} />
+              ))}
+              {leases.length === 0 ? <li class="quiet">Nothing.</li> : null}
+            </ul>
+          </Panel>
+          <Panel title={`Asks for ${count(requests.length)}`}>
+            <ul class="plain">
+              {requests.map((request) => (
+                <RequestLine key={request.request_id} request={request} may={may} />
+              ))}
+              {requests.length === 0 ? <li class="quiet">Nothing.</li> : null}
+            </ul>
+          </Panel>
+        </div>
+        <div class="column">
+          <Checkpoint digest={digest} />
+          <Tasks id={id} tasks={tasks} />
+          <SignsOfLife id={id} />
+        </div>
       </div>
     </Screen>
   );
 }
 
 async function readAgent(id: string) {
-  const [agent, leases, requests, digest] = await Promise.all([
+  const orNull = (error: unknown): null => {
+    if (error instanceof Refusal && error.status < 500) return null;
+    throw error;
+  };
+  const [agent, leases, requests, digest, own, worked] = await Promise.all([
     call("get_agent", { agent_id: id }),
     call("list_leases", { agent_id: id, limit: 200 }),
     call("list_requests", { agent_id: id, limit: 50 }),
-    call("get_digest", { agent_id: id }).catch((error: unknown) => {
-      if (error instanceof Refusal && error.status < 500) return null;
-      throw error;
-    }),
+    call("get_digest", { agent_id: id }).catch(orNull),
+    call("list_tasks", { principal_ai: id, limit: 20 }).catch(orNull),
+    call("list_tasks", { worker_id: id, limit: 20 }).catch(orNull),
   ]);
-  return { agent, leases: leases.leases, requests: requests.requests, digest };
+  const tasks = new Map([...(worked?.tasks ?? []), ...(own?.tasks ?? [])].map((task) => [task.task_id, task]));
+  return { agent, leases: leases.leases, requests: requests.requests, digest, tasks: [...tasks.values()] };
+}
+
+function State({ agent, leases }: { readonly agent: Agent; readonly leases: readonly Lease[] }) {
+  const labels = Object.entries(agent.labels).map(([name, value]) => `${name}=${value}`);
+  // A heartbeat moves the end to a whole TTL from then.
+  const beat = Math.max(...leases.map(({ expires_at, ttl }) => Date.parse(expires_at) - ttl));
+  const paused = agent.paused_for === undefined ? null : (pauseWords[agent.paused_for] ?? agent.paused_for);
+  return (
+    <Panel title="Where it is">
+      <StateMachine state={agent.state} />
+      <Facts
+        facts={[
+          ...(paused === null ? [] : [["Why it is paused", paused] as const]),
+          [
+            "Last heartbeat",
+            leases.length === 0 ? (
+              "it holds nothing to keep alive"
+            ) : (
+              <>
+                <Since key="beat" at={beat} /> ago
+              </>
+            ),
+          ],
+          ["Registered", moment(agent.registered_at)],
+          ["Its age counts from", moment(agent.priority_timestamp)],
+          ["Died since its last grant", count(agent.attempts)],
+          ["Instance", `epoch ${agent.epoch}`],
+          ["Labels", labels.join(", ") || "none"],
+          ...(agent.registered_by == null ? [] : [["Belongs to key", agent.registered_by] as const]),
+        ]}
+      />
+    </Panel>
+  );
 }
 
 function LeaseLine({ lease, may }: { readonly lease: Lease; readonly may: boolean }) {
+  const endsAt = Date.parse(lease.expires_at);
   return (
-    <li class="line">
-      <span>
-        <span class="quiet">{lease.predicate}</span> <ResourceName name={lease.resource} />{" "}
-        <span class="quiet">fence {lease.fence} ·</span> <Left until={Date.parse(lease.expires_at)} /> left{" "}
-        <span class="quiet">{lease.purpose}</span>
+    <li class="lease-line">
+      <span class={`thin-bar ${lease.state}`}>
+        <ShrinkingFill endsAt={endsAt} ttl={lease.ttl} />
       </span>
-      {may ? (
-        <span class="actions">
-          <ActionButton label="Release" action={releaseLease(lease.id, lease.resource)} />
-          <ActionButton label="Revoke" action={revokeLease(lease.id, lease.agent_id, lease.resource)} />
+      <div class="line">
+        <span>
+          <span class="quiet">{lease.predicate}</span> <ResourceName name={lease.resource} />{" "}
+          {lease.units > 1 ? `${lease.units} units ` : ""}
+          <span class="quiet">
+            <Left until={endsAt} /> left · fence {lease.fence}
+            {lease.state === "ACTIVE" ? "" : ` · ${lease.state.toLowerCase()}`}
+            {lease.coordinate === undefined ? "" : ` · at ${lease.coordinate}`}
+            {lease.purpose === null ? "" : ` · ${lease.purpose}`}
+          </span>
         </span>
-      ) : null}
+        {may ? (
+          <span class="actions">
+            <ActionButton label="Release" action={releaseLease(lease.id, lease.resource)} />
+            <ActionButton label="Revoke" action={revokeLease(lease.id, lease.agent_id, lease.resource)} />
+          </span>
+        ) : null}
+      </div>
     </li>
   );
 }
 
-/** A1, as a picture: the way of a unit of work from left to right. */
-const boxes: readonly (readonly [state: string, x: number, y: number])[] = [
-  ["PLANNING", 0, 0],
-  ["ACQUIRING", 1, 0],
-  ["EXECUTING", 2, 0],
-  ["VERIFYING", 3, 0],
-  ["COMPLETED", 3, 1],
-  ["PAUSED", 1, 1],
-  ["ABORTED", 2, 1],
-  ["DIE_RESTART", 0, 1],
-];
-const arrows = ["M104,21h20", "M228,21h20", "M352,21h20", "M424,38v18", "M176,38v18", "M228,66l20,-32"];
-
-function StateMachine({ state }: { readonly state: string }) {
+function RequestLine({ request, may }: { readonly request: OpenRequest; readonly may: boolean }) {
+  const others = request.blocked_by_total - request.blocked_by.length;
   return (
-    <svg class="machine" viewBox="0 0 490 92" role="img" aria-label={`It is in ${state}.`}>
-      {arrows.map((path) => (
-        <path key={path} d={path} />
-      ))}
-      {boxes.map(([name, x, y]) => (
-        <g key={name} class={name === state ? "here" : ""}>
-          <rect x={x * 124 + 2} y={y * 52 + 4} width={102} height={34} rx={6} />
-          <text x={x * 124 + 53} y={y * 52 + 25} text-anchor="middle">
-            {name}
-          </text>
-        </g>
-      ))}
-    </svg>
+    <li class="line">
+      <span>
+        {request.intents.map(({ predicate, resource }) => (
+          <span key={`${predicate} ${resource}`}>
+            <span class="quiet">{predicate}</span> <ResourceName name={resource} />{" "}
+          </span>
+        ))}
+        <span class="quiet">
+          {request.state === "STANDBY" ? "stands by" : request.state === "BINDING" ? "being set up" : "waits"} since{" "}
+          <Since at={request.submitted_at} />
+          {request.position === undefined ? "" : `, ${request.position}. in line`}
+          {request.blocked_by.length === 0 ? "" : ", behind "}
+        </span>
+        {request.blocked_by.map(({ agent_id, lease_id, request_id }) => (
+          <span key={lease_id ?? request_id}>
+            <AgentLink id={agent_id} />{" "}
+          </span>
+        ))}
+        {others > 0 ? <span class="quiet">and {others} more</span> : null}
+      </span>
+      {may ? <ActionButton label="Cancel" action={cancelRequest(request.request_id, request.agent_id)} /> : null}
+    </li>
+  );
+}
+
+function Checkpoint({ digest }: { readonly digest: Digest | null }) {
+  if (digest === null)
+    return (
+      <Panel title="Checkpoint">
+        <p class="quiet">
+          It has saved none. An agent that saves a digest can be resumed after a crash: <code>PUT …/digest</code>.
+        </p>
+      </Panel>
+    );
+  const { assumptions, intent_backlog: backlog } = digest;
+  return (
+    <Panel title="Checkpoint">
+      <Facts
+        facts={[
+          [
+            "Saved",
+            <>
+              <Since key="at" at={digest.saved_at} /> ago
+            </>,
+          ],
+          ["Named", digest.checkpoint_id],
+          ["Goes on at", digest.resume_point],
+          ["At resume", digest.resolution_strategy],
+          [
+            "Still to acquire",
+            backlog.length === 0
+              ? "nothing"
+              : backlog.map(({ predicate, resource }) => (
+                  <div key={`${predicate} ${resource}`}>
+                    <span class="quiet">{predicate}</span> <ResourceName name={resource} />
+                  </div>
+                )),
+          ],
+          [
+            "Assumes",
+            assumptions.length === 0
+              ? "nothing"
+              : assumptions.map(({ resource, version }) => (
+                  <div key={resource}>
+                    <ResourceName name={resource} /> is {version}
+                  </div>
+                )),
+          ],
+        ]}
+      />
+      <details>
+        <summary>Context</summary>
+        <Json value={digest.context} />
+      </details>
+    </Panel>
+  );
+}
+
+function Tasks({ id, tasks }: { readonly id: string; readonly tasks: readonly Task[] }) {
+  return (
+    <Panel
+      title={`Tasks of it, or worked on by it: ${tasks.length}`}
+      actions={<a href={hrefOf(["tasks"], { principal: id })}>All</a>}
+    >
+      <ul class="plain">
+        {tasks.slice(0, 8).map((task) => (
+          <li key={task.task_id} class="line">
+            <a href={hrefOf(["tasks", task.task_id])}>
+              {task.task_type} {task.task_summary}
+            </a>
+            <Badge tone={statusTones[task.status]}>{task.status.replace("_", " ")}</Badge>
+          </li>
+        ))}
+        {tasks.length === 0 ? <li class="quiet">None.</li> : null}
+      </ul>
+    </Panel>
   );
 }
 
 function SignsOfLife({ id }: { readonly id: string }) {
   recentVersion.value;
   const own = recent
-    .filter((event) => JSON.stringify(event).includes(`"agent_id":${JSON.stringify(id)}`))
+    .filter((event) => concerns(event, id))
     .slice(-30)
     .reverse();
   return (
-    <Panel title="Last events" actions={<a href={hrefOf(["events"], { agent: id })}>All</a>}>
+    <Panel title="Last signs of life" actions={<a href={hrefOf(["events"], { agent: id })}>All events</a>}>
       <ol class="plain log">
         {own.map((event) => (
           <li key={event.seq}>
-            <time class="mono quiet">{timeOfDay(event.at)}</time> {eventWords(event)}
+            <time class="mono quiet">{timeOfDay(event.at)}</time>{" "}
+            <span class={`event-type ${event.type.replace(".", "-")}`}>{event.type}</span> {eventWords(event)}
           </li>
         ))}
-        {own.length === 0 ? <li class="quiet">None lately.</li> : null}
+        {own.length === 0 ? <li class="quiet">None since this page was opened.</li> : null}
       </ol>
     </Panel>
   );

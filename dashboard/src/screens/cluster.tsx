@@ -2,8 +2,9 @@
 import { signal } from "@preact/signals";
 import { isMissing, request } from "../api/client.ts";
 import { clock } from "../live/store.ts";
-import { Badge, Panel, Screen, Since } from "../ui/bits.tsx";
+import { Badge, Panel, Screen } from "../ui/bits.tsx";
 import { useReading } from "../ui/reading.ts";
+import { Since } from "../ui/ticking.tsx";
 
 interface Cluster {
   readonly servers: readonly Readonly<Record<string, unknown>>[];

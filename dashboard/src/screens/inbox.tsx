@@ -4,10 +4,11 @@ import { call } from "../api/client.ts";
 import { isAbove } from "../api/session.ts";
 import { changes, overview } from "../live/store.ts";
 import { answerObligation, recoverObligation } from "../ui/actions.ts";
-import { Badge, Chips, Screen, Search, Since, TaskLink } from "../ui/bits.tsx";
+import { Badge, Chips, Screen, Search, TaskLink } from "../ui/bits.tsx";
 import { ActionButton } from "../ui/confirm.tsx";
 import { useReading } from "../ui/reading.ts";
 import { place } from "../ui/router.ts";
+import { Left, Since } from "../ui/ticking.tsx";
 import { VirtualList } from "../ui/virtual-list.tsx";
 
 export function InboxScreen() {
@@ -40,15 +41,32 @@ export function InboxScreen() {
         rowHeight={64}
         keyOf={({ obligation_id }) => obligation_id}
         label="Obligations"
-        empty={<p>{read.value === null ? "Reading…" : "Nobody owes anything."}</p>}
+        empty={
+          read.value === null ? (
+            <p>Reading…</p>
+          ) : (
+            <>
+              <h2>Nobody owes anything.</h2>
+              <p>A task that is accepted is owed until its receipt says it is done. Escalations come here too.</p>
+            </>
+          )
+        }
         row={(one) => <ObligationRow obligation={one} />}
       />
     </Screen>
   );
 }
 
+/** What ends it, in a few words. */
+function wayOut({ state, foreign, status }: Obligation): string {
+  if (foreign) return "its own system closes it with a receipt";
+  if (state === "OVERDUE") return "its lease was lost: recover it for somebody else, or answer for it";
+  return status === "leased" || status === "accepted" ? "its worker is on it" : "waits for an answer";
+}
+
 function ObligationRow({ obligation }: { readonly obligation: Obligation }) {
   const { state, custodian, task_id, task_type, task_summary, opened_at, foreign, status, principal_ai } = obligation;
+  const { deadline_at: deadline } = obligation;
   const isFree = status !== "leased" && status !== "accepted";
   return (
     <div class="inbox-row">
@@ -59,8 +77,13 @@ function ObligationRow({ obligation }: { readonly obligation: Obligation }) {
           {foreign ? <span class="mono">{task_id}</span> : <TaskLink id={task_id} />}
         </span>
         <span class="quiet">
-          {task_summary} · since <Since at={opened_at} />
-          {foreign ? " · of another system" : ""}
+          {task_summary === null ? "" : `${task_summary} · `}since <Since at={opened_at} />
+          {deadline === null ? null : (
+            <>
+              , overdue in <Left until={Date.parse(deadline)} />
+            </>
+          )}
+          {foreign ? " · of another system" : ""} · {wayOut(obligation)}
         </span>
       </span>
       {isAbove.value ? (

@@ -4,8 +4,9 @@ import type { LedgerHead, OperationAnswers, Receipt } from "../../../src/sdk/wir
 import { call, wordsOf } from "../api/client.ts";
 import { genesisHash, verifyHead, verifyReceipt } from "../ledger/verify.ts";
 import { changes } from "../live/store.ts";
-import { Badge, Facts, Panel, Screen, Since, TaskLink } from "../ui/bits.tsx";
+import { Badge, Facts, Panel, Screen, TaskLink } from "../ui/bits.tsx";
 import { useReading } from "../ui/reading.ts";
+import { Since } from "../ui/ticking.tsx";
 import { VirtualList } from "../ui/virtual-list.tsx";
 import { count, moment } from "../ui/words.ts";
 

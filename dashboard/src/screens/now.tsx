@@ -1,31 +1,28 @@
 /** Whether the fleet flows: five counts, what happens how often, and each agent as a lane. */
 import { signal } from "@preact/signals";
-import { Component } from "preact";
 import { useMemo } from "preact/hooks";
-import { serverNow } from "../api/session.ts";
-import type { Activity, Ask, Bar, Lane } from "../live/lanes.ts";
+import type { Activity, Lane } from "../live/lanes.ts";
 import { type RateKind, rateKinds, rateSeconds, ratesOf, rateVersion } from "../live/rates.ts";
-import { clock, isLoading, lanes, lanesSize, lanesVersion, overview, problem, visible } from "../live/store.ts";
-import { AgentLink, Chips, ResourceName, Screen, Search, Since, Sparkline } from "../ui/bits.tsx";
-import { hrefOf, place } from "../ui/router.ts";
+import { isLoading, lanes, lanesSize, lanesVersion, overview, problem, visible } from "../live/store.ts";
+import { Screen, Search, Sparkline } from "../ui/bits.tsx";
+import { hrefOf, place, setQuery } from "../ui/router.ts";
 import { VirtualList } from "../ui/virtual-list.tsx";
-import { activityOrder, activityWords, brief, count, duration, middle, pauseWords } from "../ui/words.ts";
+import { activityOrder, activityWords, count } from "../ui/words.ts";
+import { LaneRow, laneHeight } from "./lane-row.tsx";
 
 /** Lanes keep their places for this long, so that they can be read while the fleet works. */
 const sortMs = 1_000;
-const laneHeight = 58;
-const barsMax = 5;
 
 export function NowScreen() {
   const { activity, q } = Object.fromEntries(place.value.query) as { activity?: Activity; q?: string };
   const shown = useSorted(activity ?? null, (q ?? "").toLowerCase());
   return (
-    <Screen title="Now" tools={<Search label="Agent or label" />}>
-      <Verdict />
-      <div class="strip">
-        <ActivityChips />
+    <Screen title="Now" aside={<Verdict />} tools={<Search label="Agent or label" />}>
+      <section class="glance" aria-label="The fleet at a glance">
+        <States />
         <Rates />
-      </div>
+        <Figures />
+      </section>
       <VirtualList
         items={shown}
         rowHeight={laneHeight}
@@ -45,14 +42,24 @@ export function NowScreen() {
 function Nothing({ isFiltered }: { readonly isFiltered: boolean }) {
   if (problem.value !== null) return <p class="error">{problem.value}</p>;
   if (isLoading.value) return <p>Reading agents…</p>;
-  if (isFiltered) return <p>No agent matches.</p>;
+  if (isFiltered) return <p>No agent matches. Choose the state again to see all.</p>;
   return (
     <>
-      <p>No agent has registered yet.</p>
-      <p>
-        <code>leasehold init</code> sets a coding agent up; <code>leasehold run FILE:/a.txt -- make</code> runs a
-        command under a lease; <code>leasehold demo</code> shows a fleet.
-      </p>
+      <h2>No agent has registered yet</h2>
+      <dl class="next">
+        <dt>
+          <code>leasehold demo</code>
+        </dt>
+        <dd>shows a scripted fleet here</dd>
+        <dt>
+          <code>leasehold init</code>
+        </dt>
+        <dd>sets a coding agent up in this folder</dd>
+        <dt>
+          <code>leasehold run FILE:/a.txt -- make</code>
+        </dt>
+        <dd>runs a command under a lease</dd>
+      </dl>
     </>
   );
 }
@@ -66,21 +73,38 @@ function useCounts(): Counts {
   return counts;
 }
 
-function ActivityChips() {
+/** Five counts that filter the lanes, over their shares of the fleet. */
+function States() {
   const counts = useCounts();
-  const chips = activityOrder.map((value) => ({
-    value,
-    label: activityWords[value],
-    count: counts[value],
-    tone: value,
-  }));
-  return <Chips name="activity" label="What agents do" chips={chips} />;
+  const chosen = place.value.query.get("activity") ?? "";
+  return (
+    <div class="states">
+      <fieldset class="tiles" aria-label="What agents do">
+        {activityOrder.map((value) => (
+          <button
+            key={value}
+            type="button"
+            class={`tile ${value} ${counts[value] === 0 ? "none" : ""}`}
+            aria-pressed={chosen === value}
+            onClick={() => setQuery("activity", chosen === value ? "" : value)}
+          >
+            <b>{count(counts[value])}</b>
+            <span>{activityWords[value]}</span>
+          </button>
+        ))}
+      </fieldset>
+      <div class="shares" aria-hidden="true">
+        {activityOrder.map((value) => (
+          <span key={value} class={value} style={{ flexGrow: counts[value] }} />
+        ))}
+      </div>
+    </div>
+  );
 }
 
 /** One sentence: does it flow, and if not, who is needed. */
 function Verdict() {
-  const counts = useCounts();
-  const { lost, waiting_for_person: asking, blocked, working } = counts;
+  const { lost, waiting_for_person: asking, blocked, working } = useCounts();
   const figures = overview.value;
   const needs = lost + asking + (figures?.obligations["OVERDUE"] ?? 0) + (figures?.resources["FENCED"] ?? 0);
   const tone = lost > 0 ? "lost" : needs > 0 ? "waiting_for_person" : blocked > working ? "blocked" : "working";
@@ -95,42 +119,37 @@ function Verdict() {
             ? "All agents are idle."
             : "The fleet flows.";
   return (
-    <p class={`verdict ${tone}`}>
-      <strong>{sentence}</strong>
-      {figures === null ? null : (
-        <span>
-          {count(figures.leases)} leases · {count(figures.tasks["queued"] ?? 0)} tasks queued ·{" "}
-          {count((figures.tasks["leased"] ?? 0) + (figures.tasks["accepted"] ?? 0))} at work
-          <Needed
-            amount={figures.tasks["dead"] ?? 0}
-            words="dead letters"
-            href={hrefOf(["tasks"], { status: "dead" })}
-          />
-          <Needed
-            amount={figures.obligations["OVERDUE"] ?? 0}
-            words="overdue"
-            href={hrefOf(["inbox"], { state: "OVERDUE" })}
-          />
-          <Needed
-            amount={figures.resources["FENCED"] ?? 0}
-            words="fenced"
-            href={hrefOf(["resources"], { state: "FENCED" })}
-          />
-        </span>
-      )}
+    <p class={`verdict ${lanes.size === 0 ? "idle" : tone}`}>
+      <span class="dot" aria-hidden="true" /> {sentence}
     </p>
   );
 }
 
-function Needed({ amount, words, href }: { readonly amount: number; readonly words: string; readonly href: string }) {
-  if (amount === 0) return null;
+/** Beside agents: what is held and queued, and what needs somebody. */
+function Figures() {
+  const figures = overview.value;
+  if (figures === null) return null;
+  const { tasks, workers, obligations, resources, cells } = figures;
+  const rows: readonly (readonly [amount: number, words: string, href: string, tone?: string])[] = [
+    [figures.leases, "leases", hrefOf(["resources"])],
+    [tasks.queued + tasks.retry_pending, "tasks queued", hrefOf(["tasks"], { status: "queued" })],
+    [tasks.leased + tasks.accepted, "at work", hrefOf(["tasks"], { status: "accepted" })],
+    [workers.working + workers.idle, "workers", hrefOf(["tasks"])],
+    [tasks.dead, "dead letters", hrefOf(["tasks"], { status: "dead" }), "lost"],
+    [obligations.OVERDUE, "overdue", hrefOf(["inbox"], { state: "OVERDUE" }), "lost"],
+    [resources.FENCED, "fenced", hrefOf(["resources"], { state: "FENCED" }), "lost"],
+    [cells.GONE, "cells gone", hrefOf(["resources"]), "lost"],
+  ];
   return (
-    <>
-      {" · "}
-      <a href={href}>
-        {count(amount)} {words}
-      </a>
-    </>
+    <p class="figures">
+      {rows
+        .filter(([amount, , , tone]) => tone === undefined || amount > 0)
+        .map(([amount, words, href, tone]) => (
+          <a key={words} href={href} class={tone ?? ""}>
+            <b>{count(amount)}</b> {words}
+          </a>
+        ))}
+    </p>
   );
 }
 
@@ -145,7 +164,7 @@ function Rates() {
           <div key={kind} class={`rate ${kind}`}>
             <span class="rate-name">{rateKinds[kind]}</span>
             <span class="rate-value">
-              {lately === 0 ? "0" : lately < 10 ? lately.toFixed(1) : Math.round(lately)}/s
+              {lately === 0 ? "0" : lately < 10 ? lately.toFixed(1) : count(Math.round(lately))}/s
             </span>
             <Sparkline values={values} label={`${rateKinds[kind]} in the last ${rateSeconds} seconds`} />
           </div>
@@ -172,79 +191,4 @@ function useSorted(activity: Activity | null, search: string): readonly Lane[] {
 
 function matches({ id, labels }: Lane, search: string): boolean {
   return `${id} ${Object.entries(labels).flat().join(" ")}`.toLowerCase().includes(search);
-}
-
-/** Drawn again when its lane changes, and not when the list around it is. */
-class LaneRow extends Component<{ readonly lane: Lane }> {
-  override shouldComponentUpdate({ lane }: { readonly lane: Lane }): boolean {
-    return lane !== this.props.lane;
-  }
-
-  override render() {
-    return <LaneContent lane={this.props.lane} />;
-  }
-}
-
-function LaneContent({ lane }: { readonly lane: Lane }) {
-  lane.version.value;
-  const bars = [...lane.bars.values()];
-  const more = bars.length - barsMax + lane.hidden;
-  return (
-    <div class={`lane ${lane.activity}`}>
-      <span class="dot" aria-hidden="true" />
-      <div class="lane-who">
-        <AgentLink id={lane.id} />
-        <span class="lane-state">
-          {activityWords[lane.activity]} · <Since at={lane.since} />
-        </span>
-      </div>
-      <div class="lane-what">
-        {[...lane.asks.values()].slice(0, 2).map((ask) => (
-          <AskBar key={ask.id} ask={ask} agent={lane.id} />
-        ))}
-        {bars.slice(0, barsMax).map((bar) => (
-          <LeaseBar key={bar.id} bar={bar} />
-        ))}
-        {more > 0 ? <a href={hrefOf(["agents", lane.id])}>+{count(more)}</a> : null}
-        {bars.length + lane.asks.size === 0 ? <span class="quiet">{whyNothing(lane)}</span> : null}
-      </div>
-    </div>
-  );
-}
-
-function whyNothing(lane: Lane): string {
-  clock.value;
-  if (lane.isPausedByOperator) return "paused by an operator";
-  if (lane.retryAt !== null && lane.retryAt > serverNow()) {
-    return `${pauseWords["die"]} in ${duration(lane.retryAt - serverNow())}`;
-  }
-  if (lane.state === "DIE_RESTART") return "restarting; what it held is kept for a short time";
-  return lane.pausedFor === null ? lane.state.toLowerCase() : (pauseWords[lane.pausedFor] ?? lane.pausedFor);
-}
-
-function LeaseBar({ bar }: { readonly bar: Bar }) {
-  clock.value;
-  const left = Math.max(0, bar.endsAt - serverNow());
-  const share = Math.min(1, left / bar.ttl);
-  const words = `${bar.predicate} ${bar.resource}, ${duration(left)} left${bar.purpose === null ? "" : `: ${bar.purpose}`}`;
-  return (
-    <span class={`bar ${bar.state} ${share < 0.2 ? "short" : ""}`} title={words}>
-      <span class="bar-fill" style={{ transform: `scaleX(${share.toFixed(3)})` }} />
-      <span class="bar-words">
-        <ResourceName name={bar.resource} max={26} />
-        <span class="bar-left">{brief(left)}</span>
-      </span>
-    </span>
-  );
-}
-
-function AskBar({ ask, agent }: { readonly ask: Ask; readonly agent: string }) {
-  clock.value;
-  const [first] = ask.intents;
-  return (
-    <a class="ask" href={hrefOf(["waits"], { agent })} title="Who is in its way">
-      {ask.state === "STANDBY" ? "stands by for" : "waits for"} {first === undefined ? "" : middle(first.resource, 28)}
-      {ask.intents.length > 1 ? ` +${ask.intents.length - 1}` : ""} · {duration(serverNow() - ask.since)}
-    </a>
-  );
 }

@@ -1,21 +1,17 @@
 /** Resources as a tree, with heat where many hold and wait; declared ones with capacity, cell and fence. */
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import type { CellView, Lease, OperationAnswers, Resource } from "../../../src/sdk/wire.ts";
+import type { CellView, Lease, OperationAnswers, Resource, Wait } from "../../../src/sdk/wire.ts";
 import { call } from "../api/client.ts";
-import { isAbove } from "../api/session.ts";
 import { changes } from "../live/store.ts";
-import { fenceResource, releaseLease, resetResource, revokeLease } from "../ui/actions.ts";
-import { AgentLink, Badge, Chips, Left, Panel, Screen, Search, Since } from "../ui/bits.tsx";
-import { ActionButton } from "../ui/confirm.tsx";
+import { Badge, Chips, Screen, Search } from "../ui/bits.tsx";
 import { useReading } from "../ui/reading.ts";
 import { place } from "../ui/router.ts";
 import { VirtualList } from "../ui/virtual-list.tsx";
 import { count } from "../ui/words.ts";
+import { CellList, NodePanel, unitsOf } from "./resource-panel.tsx";
 
-type Wait = OperationAnswers["list_waits"]["waits"][number];
-
-interface TreeNode {
+export interface TreeNode {
   readonly name: string;
   readonly label: string;
   readonly depth: number;
@@ -69,12 +65,31 @@ export function ResourcesScreen() {
           rowHeight={34}
           keyOf={({ name }) => name}
           label="Tree of resources"
-          empty={<p>{leases.value === null ? "Reading…" : "Nothing is held, and nothing is declared."}</p>}
-          row={(one) => <TreeRow node={one} hottest={hottest} />}
+          empty={leases.value === null ? <p>Reading…</p> : <Nothing isFiltered={search !== "" || state !== null} />}
+          row={(one, at) => <TreeRow node={one} hottest={hottest} isShown={(rows[at + 1]?.depth ?? 0) > one.depth} />}
         />
         {node === null ? <CellList cells={declared.value?.cells ?? []} /> : <NodePanel node={node} />}
       </div>
     </Screen>
+  );
+}
+
+function Nothing({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) return <p>No resource matches.</p>;
+  return (
+    <>
+      <h2>Nothing is held, and nothing is declared</h2>
+      <dl class="next">
+        <dt>
+          <code>leasehold run FILE:/a.txt -- make</code>
+        </dt>
+        <dd>holds a file while a command runs</dd>
+        <dt>
+          <code>leasehold resources --help</code>
+        </dt>
+        <dd>declares what has units, such as GPUs</dd>
+      </dl>
+    </>
   );
 }
 
@@ -181,7 +196,14 @@ function isOpen({ name, depth }: TreeNode, opened: ReadonlySet<string>, siblings
   return opened.has(name) !== isUsual;
 }
 
-function TreeRow({ node, hottest }: { readonly node: TreeNode; readonly hottest: number }) {
+interface RowProps {
+  readonly node: TreeNode;
+  readonly hottest: number;
+  /** Whether what is below it is shown. */
+  readonly isShown: boolean;
+}
+
+function TreeRow({ node, hottest, isShown }: RowProps) {
   const heat = Math.min(1, node.waiting / hottest);
   const toggle = (): void => {
     const next = new Set(open.value);
@@ -193,7 +215,7 @@ function TreeRow({ node, hottest }: { readonly node: TreeNode; readonly hottest:
     <button type="button" class="tree-row" aria-pressed={chosen.value === node.name} onClick={toggle} title={node.name}>
       <span class="tree-name" style={{ paddingInlineStart: `${node.depth * 18}px` }}>
         <span class="twist" aria-hidden="true">
-          {node.children.size === 0 ? "·" : "▸"}
+          {node.children.size === 0 ? "" : isShown ? "▾" : "▸"}
         </span>
         <span class={node.depth === 0 ? "kind" : "path"}>{node.label}</span>
         {node.declared === null || node.declared.state === "READY" ? null : (
@@ -203,7 +225,7 @@ function TreeRow({ node, hottest }: { readonly node: TreeNode; readonly hottest:
         )}
         {node.declared?.capacity == null ? null : (
           <span class="quiet">
-            {node.leases.reduce((sum, { units }) => sum + units, 0)} of {node.declared.capacity} units
+            {unitsOf(node)} of {node.declared.capacity} units
           </span>
         )}
       </span>
@@ -216,92 +238,5 @@ function TreeRow({ node, hottest }: { readonly node: TreeNode; readonly hottest:
         {node.waiting === 0 ? "" : `${count(node.waiting)} wait`}
       </span>
     </button>
-  );
-}
-
-function NodePanel({ node }: { readonly node: TreeNode }) {
-  const { declared } = node;
-  const may = isAbove.value && node.depth > 0;
-  return (
-    <Panel
-      title={node.name}
-      actions={
-        may ? (
-          declared?.state === "FENCED" ? (
-            <ActionButton label="Reset" action={resetResource(node.name)} />
-          ) : (
-            <ActionButton label="Fence" action={fenceResource(node.name)} />
-          )
-        ) : null
-      }
-    >
-      {declared === null ? null : (
-        <p class="quiet">
-          {declared.state.toLowerCase()}
-          {declared.cell === null ? "" : `, on cell ${declared.cell}`}
-          {declared.driver == null ? "" : ` (${declared.driver})`}
-          {declared.reason === null ? "" : `: ${declared.reason}`}
-        </p>
-      )}
-      <h3>Held by</h3>
-      <ul class="plain">
-        {node.leases.slice(0, 50).map((lease) => (
-          <li key={lease.id} class="line">
-            <span>
-              <AgentLink id={lease.agent_id} /> <span class="quiet">{lease.predicate}</span>
-              {lease.units > 1 ? ` ${lease.units} units` : ""} · <Left until={Date.parse(lease.expires_at)} /> left
-              {lease.coordinate === undefined ? "" : ` · ${lease.coordinate}`}
-              <span class="quiet"> {lease.purpose}</span>
-            </span>
-            {isAbove.value ? (
-              <span class="actions">
-                <ActionButton label="Release" action={releaseLease(lease.id, lease.resource)} />
-                <ActionButton label="Revoke" action={revokeLease(lease.id, lease.agent_id, lease.resource)} />
-              </span>
-            ) : null}
-          </li>
-        ))}
-        {node.leases.length === 0 ? (
-          <li class="quiet">{node.held === 0 ? "Nobody." : "Nobody; what is below it is held."}</li>
-        ) : null}
-      </ul>
-      <h3>Queue</h3>
-      <ol class="plain">
-        {node.waits.slice(0, 50).map((wait) => (
-          <li key={wait.request_id ?? wait.task_id ?? wait.agent_id}>
-            {wait.task_id === undefined ? <AgentLink id={wait.agent_id ?? ""} /> : wait.task_id}{" "}
-            <span class="quiet">
-              {wait.reason} · <Since at={wait.since} />
-            </span>
-          </li>
-        ))}
-        {node.waits.length === 0 ? <li class="quiet">Empty.</li> : null}
-      </ol>
-    </Panel>
-  );
-}
-
-function CellList({ cells }: { readonly cells: readonly CellView[] }) {
-  if (cells.length === 0)
-    return (
-      <Panel title="Choose a resource">
-        <p class="quiet">Its holders and its queue are shown here.</p>
-      </Panel>
-    );
-  return (
-    <Panel title="Cells">
-      <ul class="plain">
-        {cells.map(({ cell, state, connected, resources, since, reason }) => (
-          <li key={cell}>
-            <b>{cell}</b>{" "}
-            <Badge tone={state === "READY" && connected ? "working" : "lost"}>{state.toLowerCase()}</Badge>{" "}
-            <span class="quiet">
-              {reason} since <Since at={since} /> · {resources.filter(({ ready }) => ready).length} of{" "}
-              {resources.length} ready
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Panel>
   );
 }

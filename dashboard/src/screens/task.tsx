@@ -6,11 +6,12 @@ import { isAbove } from "../api/session.ts";
 import { verifyReceipt } from "../ledger/verify.ts";
 import { changes } from "../live/store.ts";
 import { cancelTask, redriveTask } from "../ui/actions.ts";
-import { Badge, Facts, Json, Panel, ResourceName, Screen, Since, TaskLink } from "../ui/bits.tsx";
+import { Badge, Facts, Json, Panel, ResourceName, Screen, TaskLink } from "../ui/bits.tsx";
 import { ActionButton } from "../ui/confirm.tsx";
 import { useReading } from "../ui/reading.ts";
+import { Since } from "../ui/ticking.tsx";
 import { moment } from "../ui/words.ts";
-import { statusTones } from "./tasks.tsx";
+import { statusTones } from "./task-status.ts";
 
 export function TaskScreen({ id }: { readonly id: string }) {
   const read = useReading(
@@ -35,7 +36,7 @@ export function TaskScreen({ id }: { readonly id: string }) {
     <Screen
       title={
         <>
-          {task.task_type} <Badge tone={statusTones[task.status] ?? ""}>{task.status.replace("_", " ")}</Badge>
+          {task.task_type} <Badge tone={statusTones[task.status]}>{task.status.replace("_", " ")}</Badge>
         </>
       }
       tools={

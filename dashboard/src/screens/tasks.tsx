@@ -4,24 +4,18 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { BulkOperation, Task, TaskFilterInput } from "../../../src/sdk/wire.ts";
 import { call, wordsOf } from "../api/client.ts";
 import { isAbove } from "../api/session.ts";
-import { changes, isPaused, overview } from "../live/store.ts";
+import { isPaused } from "../live/pausing.ts";
+import { changes, overview } from "../live/store.ts";
 import { bulk } from "../ui/actions.ts";
-import { Badge, Chips, Screen, Search, Since } from "../ui/bits.tsx";
+import { Badge, Chips, Screen } from "../ui/bits.tsx";
 import { ActionButton } from "../ui/confirm.tsx";
+import { FilterBar } from "../ui/filter-bar.tsx";
+import { useReading } from "../ui/reading.ts";
 import { hrefOf, place } from "../ui/router.ts";
+import { Since } from "../ui/ticking.tsx";
 import { VirtualList } from "../ui/virtual-list.tsx";
 import { count, middle } from "../ui/words.ts";
-
-export const statusTones: Readonly<Record<string, string>> = {
-  queued: "idle",
-  retry_pending: "blocked",
-  leased: "working",
-  accepted: "working",
-  succeeded: "done",
-  failed: "lost",
-  canceled: "idle",
-  dead: "lost",
-};
+import { statusTones } from "./task-status.ts";
 
 const pageSize = 200;
 
@@ -79,15 +73,28 @@ class TaskList {
   }
 }
 
+/** What the address calls a filter, and the field of the API that it is. */
+const fieldOf = {
+  status: "status",
+  type: "task_type",
+  principal: "principal_ai",
+  worker: "worker_id",
+  after: "created_after",
+  before: "created_before",
+  q: "search",
+} as const;
+
+function filterOf(query: URLSearchParams): Filter {
+  const given = Object.entries(fieldOf).flatMap(([name, field]) => {
+    const value = query.get(name) ?? "";
+    return value === "" ? [] : [[field, value] as const];
+  });
+  return Object.fromEntries(given) as Filter;
+}
+
 export function TasksScreen() {
   const { query } = place.value;
-  const filter = Object.fromEntries(
-    [
-      ["status", query.get("status")],
-      ["task_type", query.get("type")],
-      ["search", query.get("q")],
-    ].filter(([, value]) => value !== null && value !== ""),
-  ) as Filter;
+  const filter = filterOf(query);
   const key = JSON.stringify(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key is the filter.
   const list = useMemo(() => new TaskList(filter), [key]);
@@ -99,31 +106,38 @@ export function TasksScreen() {
       stop();
     };
   }, [list]);
-  const types = [...new Set(list.rows.value.map(({ task_type }) => task_type))].sort();
+  const known = useReading("task filters", readKnown);
+  const values = (of: (task: Task) => string | null, more: readonly string[] = []): readonly string[] =>
+    [...new Set([...list.rows.value.flatMap((task) => of(task) ?? []), ...more])].sort();
   const figures = overview.value?.tasks as Readonly<Record<string, number>> | undefined;
-  const statuses = Object.keys(statusTones);
   const words = Object.entries(filter)
-    .map(([name, value]) => `${name.replace("task_", "")} ${value}`)
+    .map(([name, value]) => `${name.replace(/^task_|_ai$|_id$/, "").replace("_", " ")} ${value}`)
     .join(" and ");
   return (
     <Screen
       title="Tasks"
       tools={
-        <>
-          <Search name="type" label="Type" suggestions={types} />
-          <Search label="Search in summary, body and inputs" />
-        </>
+        <FilterBar
+          label="type:build, worker:…, or words in its inputs"
+          fields={[
+            { name: "type", suggestions: values((task) => task.task_type, known.value?.types) },
+            { name: "principal", suggestions: values((task) => task.principal_ai) },
+            { name: "worker", suggestions: values((task) => task.last_worker_id, known.value?.workers) },
+            { name: "after", suggestions: [] },
+            { name: "before", suggestions: [] },
+          ]}
+        />
       }
     >
       <div class="strip">
         <Chips
           name="status"
           label="Status"
-          chips={statuses.map((value) => ({
+          chips={Object.entries(statusTones).map(([value, tone]) => ({
             value,
-            label: value.replace("_", " "),
+            label: value === "dead" ? "dead letters" : value.replace("_", " "),
             count: figures?.[value],
-            tone: statusTones[value] ?? "",
+            tone,
           }))}
         />
         {isAbove.value && Object.keys(filter).length > 0 ? (
@@ -145,21 +159,40 @@ export function TasksScreen() {
       {list.error.value === null ? null : <p class="error">{list.error.value}</p>}
       <VirtualList
         items={list.rows.value}
-        rowHeight={50}
+        rowHeight={44}
         keyOf={({ task_id }) => task_id}
         label="Tasks"
         onEnd={() => void list.readMore()}
-        empty={<p>{list.isRead.value ? "No task matches." : "Reading…"}</p>}
+        empty={list.isRead.value ? <NoTask isFiltered={key !== "{}"} /> : <p>Reading…</p>}
         row={(task) => <TaskRow task={task} />}
       />
     </Screen>
   );
 }
 
+function NoTask({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) return <p>No task matches. Take a filter away to see more.</p>;
+  return (
+    <>
+      <h2>No task yet</h2>
+      <dl class="next">
+        <dt>
+          <code>leasehold tasks add build --summary "…"</code>
+        </dt>
+        <dd>adds one</dd>
+        <dt>
+          <code>leasehold work --help</code>
+        </dt>
+        <dd>says how a worker gets them</dd>
+      </dl>
+    </>
+  );
+}
+
 function TaskRow({ task }: { readonly task: Task }) {
   return (
     <a class="task-row" href={hrefOf(["tasks", task.task_id])}>
-      <Badge tone={statusTones[task.status] ?? ""}>{task.status.replace("_", " ")}</Badge>
+      <Badge tone={statusTones[task.status]}>{task.status.replace("_", " ")}</Badge>
       <span class="task-what">
         <b>{task.task_type}</b> <span>{task.task_summary}</span>{" "}
         <span class="quiet mono">{middle(task.task_id, 20)}</span>
@@ -172,6 +205,15 @@ function TaskRow({ task }: { readonly task: Task }) {
       </span>
     </a>
   );
+}
+
+/** Names to suggest, beside those on the page. */
+async function readKnown(): Promise<{ readonly types: readonly string[]; readonly workers: readonly string[] }> {
+  const [{ task_types: types }, { workers }] = await Promise.all([
+    call("list_task_types", { limit: 500 }),
+    call("list_workers", { limit: 500 }),
+  ]);
+  return { types: types.map(({ task_type }) => task_type), workers: workers.map(({ worker_id }) => worker_id) };
 }
 
 const operation = signal<{ readonly id: string; readonly view: BulkOperation | null } | null>(null);

@@ -1,9 +1,7 @@
 /** Small parts that all screens are made of. */
 import type { ComponentChildren } from "preact";
-import { serverNow } from "../api/session.ts";
-import { clock } from "../live/store.ts";
 import { hrefOf, place, setQuery } from "./router.ts";
-import { duration, middle, moment } from "./words.ts";
+import { middle } from "./words.ts";
 
 export function Sparkline({ values, label }: { readonly values: readonly number[]; readonly label: string }) {
   const most = Math.max(1, ...values);
@@ -42,19 +40,6 @@ export function TaskLink({ id }: { readonly id: string }) {
       {middle(id, 18)}
     </a>
   );
-}
-
-/** A time that passes. */
-export function Since({ at }: { readonly at: number | string }) {
-  clock.value;
-  const ms = serverNow() - new Date(at).getTime();
-  return <time title={moment(at)}>{duration(ms)}</time>;
-}
-
-export function Left({ until }: { readonly until: number }) {
-  clock.value;
-  const ms = until - serverNow();
-  return <time title={moment(until)}>{duration(Math.max(0, ms))}</time>;
 }
 
 export function Badge({ tone, children }: { readonly tone: string; readonly children: ComponentChildren }) {
@@ -167,10 +152,13 @@ export function Panel({
 
 export function Screen({
   title,
+  aside,
   tools,
   children,
 }: {
   readonly title: ComponentChildren;
+  /** Beside the title: the state of it all, in a few words. */
+  readonly aside?: ComponentChildren;
   readonly tools?: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
@@ -178,6 +166,7 @@ export function Screen({
     <main class="screen" id="main" tabIndex={-1}>
       <header class="screen-head">
         <h1>{title}</h1>
+        {aside}
         <div class="tools">{tools}</div>
       </header>
       {children}

@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { wordsOf } from "../api/client.ts";
-import { isPaused } from "../live/store.ts";
+import { isPaused } from "../live/pausing.ts";
 
 export interface Reading<T> {
   readonly value: T | null;
