@@ -15,7 +15,7 @@ import { PostgresServer } from "../src/store/testing/postgres-server.ts";
 import { ClusterLoad } from "./cluster-load.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
-export const clusterFaults = ["kill", "pause", "hold", "deaf", "reset", "restart", "resign"] as const;
+export const clusterFaults = ["kill", "pause", "hold", "deaf", "reset", "forget", "restart", "resign"] as const;
 export type ClusterFault = (typeof clusterFaults)[number];
 
 export interface ClusterTrial {
@@ -121,7 +121,8 @@ async function breakDown(
         leader.proxy.reset();
       };
     case "reset":
-      leader.proxy.reset();
+    case "forget":
+      leader.proxy[fault]();
       return async () => undefined;
     case "restart":
       await postgres.stop("SIGQUIT");

@@ -3,6 +3,7 @@
  *   hold    nothing passes, in either direction, and nothing is closed
  *   deaf    requests arrive, their answers do not: half-open
  *   refuse  connections are reset, new ones too
+ * `forget` leaves every connection open and dead, while new ones pass: what a firewall that lost its state does.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
@@ -50,6 +51,11 @@ export class TcpProxy {
     this.#pairs.clear();
   }
 
+  /** Half-open for good: neither side learns that nothing will come any more. */
+  forget(): void {
+    for (const pair of this.#pairs) pair.isForgotten = true;
+  }
+
   close(): void {
     this.#server.close();
     this.reset();
@@ -58,21 +64,21 @@ export class TcpProxy {
   #join(near: Socket, targetPort: number): void {
     if (this.#state === "refuse") return void resetSocket(near);
     const far = connect(targetPort, "127.0.0.1");
-    const pair = { near, far };
+    const pair: Pair = { near, far, isForgotten: false };
     this.#pairs.add(pair);
     const end = (): void => {
       // An end is news too, and does not get through either.
-      if (this.#state === "hold" || this.#state === "deaf") return;
+      if (this.#state === "hold" || this.#state === "deaf" || pair.isForgotten) return;
       this.#pairs.delete(pair);
       near.destroy();
       far.destroy();
     };
     for (const socket of [near, far]) socket.on("error", () => undefined).on("close", end);
     near.on("data", (chunk) => {
-      if (this.#state !== "hold") far.write(chunk);
+      if (this.#state !== "hold" && !pair.isForgotten) far.write(chunk);
     });
     far.on("data", (chunk) => {
-      if (this.#state === "pass") near.write(chunk);
+      if (this.#state === "pass" && !pair.isForgotten) near.write(chunk);
     });
   }
 }
@@ -80,4 +86,5 @@ export class TcpProxy {
 interface Pair {
   readonly near: Socket;
   readonly far: Socket;
+  isForgotten: boolean;
 }

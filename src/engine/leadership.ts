@@ -271,7 +271,8 @@ export class Leadership {
 
 /** After a resignation, how long others have to be elected. */
 const standBackMs = 5_000;
-const renewalsPerLease = 3;
+/** So that one which hangs, and is given up after as long, leaves time for two more. */
+const renewalsPerLease = 4;
 /** What is taken off the lease when it is counted here: for clocks that drift, and for answers on their way out. */
 const marginShare = 1 / 6;
 const retryMs = 100;

@@ -15,7 +15,7 @@ export interface PostgresAddress {
 
 export type PgRow = Readonly<Record<string, string | number | null>>;
 
-const connectMsMaxDefault = 5_000;
+const connectMsMaxDefault = 2_000;
 const statementMsMaxDefault = 30_000;
 export const schemaDefault = "leasehold";
 const readersMax = 4;
@@ -86,7 +86,11 @@ export class Database {
   }
 
   /** A query that changes nothing, on one of a few connections of its own: it never delays a commit. */
-  async read(text: string, values: readonly unknown[] = []): Promise<readonly PgRow[]> {
+  async read(
+    text: string,
+    values: readonly unknown[] = [],
+    statementMsMax = this.#statementMsMax,
+  ): Promise<readonly PgRow[]> {
     if (this.#readers === null) {
       this.#readers = new pg.Pool({
         ...this.#config(this.#statementMsMax),
@@ -98,7 +102,8 @@ export class Database {
       this.#readers.on("error", () => undefined);
     }
     try {
-      return (await this.#readers.query(text, values.map(storable))).rows as PgRow[];
+      const query = { text, values: values.map(storable), query_timeout: statementMsMax };
+      return (await this.#readers.query(query)).rows as PgRow[];
     } catch (error) {
       throw explained(error, this.#url);
     }

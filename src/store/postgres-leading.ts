@@ -10,6 +10,7 @@ export interface Candidate {
   /** The process: it may take over from itself. */
   readonly server: string;
   readonly url: string | null;
+  /** Nothing of an election is waited for longer: a connection that hangs would hide that nobody leads. */
   readonly leaseMs: number;
 }
 
@@ -24,6 +25,7 @@ export async function campaign({ db, shard, server, url, leaseMs }: Candidate): 
      WHERE shard = $1 AND (server = $2 OR lease_until <= clock_timestamp()) AND ${isKnownSql}
      RETURNING *, ${millis("clock_timestamp() - stored_at")} AS passed_ms`,
     [shard, server, url, leaseMs],
+    leaseMs,
   );
   return rows[0] ?? null;
 }
@@ -52,24 +54,27 @@ async function adopt({ db, shard, leaseMs }: Candidate): Promise<void> {
        restored_at = ${millis("clock_timestamp()")}, system = ${systemSql}, timeline = ${timelineSql}
      WHERE shard = $1 AND NOT ${isKnownSql}`,
     [shard, leaseMs],
+    leaseMs,
   );
 }
 
-export async function shardRow({ db, shard }: Candidate): Promise<PgRow | undefined> {
+export async function shardRow({ db, shard, leaseMs }: Candidate): Promise<PgRow | undefined> {
   const [row] = await db.read(
     `SELECT *, ${millis("lease_until - clock_timestamp()")} AS left_ms, ${millis("led_since")} AS since,
        ${isKnownSql}::int AS is_known FROM ${db.schema}.shards WHERE shard = $1`,
     [shard],
+    leaseMs,
   );
   return row;
 }
 
 /** Named by its epoch: a resignation that arrives late does not end the lease of another. */
-export async function resignFrom({ db, shard, server }: Candidate, epoch: number): Promise<void> {
+export async function resignFrom({ db, shard, server, leaseMs }: Candidate, epoch: number): Promise<void> {
   await db.read(
     `UPDATE ${db.schema}.shards SET lease_until = clock_timestamp(), server = NULL, url = NULL
      WHERE shard = $1 AND epoch = $2 AND server = $3`,
     [shard, epoch, server],
+    leaseMs,
   );
 }
 

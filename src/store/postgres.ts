@@ -50,7 +50,7 @@ export interface PostgresOptions extends PostgresAddress {
   readonly outcomeMsMax?: number;
 }
 
-export const leaderLeaseMsDefault = 3_000;
+export const leaderLeaseMsDefault = 2_000;
 const rowsPerChunk = 4_000;
 const retryMs = 50;
 
@@ -123,7 +123,7 @@ class PostgresStore extends PostgresHistory implements Store {
     const epoch = this.#epoch;
     const askedAt = performance.now();
     const lastsMs = this.#leaseMs;
-    const timeoutMs = Math.floor(lastsMs / 2);
+    const timeoutMs = Math.floor(lastsMs / 4);
     // The two belong together: what passed since is counted from both.
     const time = now === null ? "" : `, now = greatest(now, ${Math.floor(now)}), stored_at = clock_timestamp()`;
     let renewer = this.#renewer;

@@ -149,7 +149,7 @@ const table = {
   noLead: setting(null, false, onOrOff, "with PostgreSQL: never lead, only pass requests on"),
   leaderLeaseMs: setting(
     "MS",
-    3 * secondMs,
+    2 * secondMs,
     integer(secondMs, 60 * secondMs),
     "with PostgreSQL: how long a leader's lease lasts",
   ),
