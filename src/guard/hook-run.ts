@@ -36,6 +36,8 @@ export async function answerHook(
   if (name === "git") return await (await import("./git-hook.ts")).runGitHook(call);
   const tool = guardedTools.find((one) => one === name);
   if (tool === undefined) return no(`"${name}" is not a guarded tool; give one of ${guardedTools.join(", ")}, git`);
+  if (tool === "claude" && (event === "WorktreeCreate" || event === "WorktreeRemove"))
+    return await (await import("./worktree-hook.ts")).runWorktreeHook(event, call);
   const moment = moments[tool][event];
   if (moment === undefined)
     return no(`"${event}" is not an event of ${tool}; give one of ${Object.keys(moments[tool]).join(", ")}`);

@@ -7,6 +7,7 @@ import { hookCommand, hookFiles, ownHooks } from "../../guard/install/hook-entri
 import { install, type Part, planInstall, planRemoval, uninstall } from "../../guard/install/installing.ts";
 import { parseConfig } from "../../guard/install/json-text.ts";
 import { findProgram, isMachineOnly } from "../../guard/install/program.ts";
+import { hasWorktreeHooks, worktreeFile } from "../../guard/install/worktree-entries.ts";
 import { guardedTools, moments, toolTitles } from "../../guard/payload.ts";
 import { checkoutFolder } from "../../guard/private-files.ts";
 import { reachWords, tryServer } from "../../guard/reach.ts";
@@ -20,9 +21,12 @@ import { confirmAtTerminal } from "../confirming.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
 import { Failure, UsageProblem } from "../problem.ts";
+import { shareCommand } from "./guard-share.ts";
 
 export const guardNames = [...guardedTools, "git"] as const;
-const usage = "[claude|codex|cursor|gemini|git]…";
+/** In the user's own settings, and only where it is asked for by name. */
+const worktrees = "worktrees";
+const usage = "[claude|codex|cursor|gemini|git|worktrees]…";
 const dryFlag = { words: "show what would change, and change nothing" };
 const programFlag = { sign: "TEXT", words: "how hooks start leasehold, if not as it is found" };
 
@@ -31,14 +35,16 @@ export const commands: readonly Command[] = [
     name: "guard install",
     summary: "guards this repository: what coding agents write is leased first",
     usage: `${usage} [--dry-run]`,
-    words: [0, guardNames.length],
+    words: [0, guardNames.length + 1],
     about:
       "Adds hooks to the configuration of Claude Code, Codex, Cursor, Gemini CLI and git, or of those that are named, and " +
-      "keeps what is configured there. To do it again changes nothing. docs/guards.md tells what they do.",
+      "keeps what is configured there. To do it again changes nothing. `worktrees`, which has to be named, lets Claude Code make its " +
+      "worktrees one at a time; it is in .claude/settings.local.json. docs/guards.md tells what they do.",
     flags: { "dry-run": dryFlag, command: programFlag },
     examples: [
       ["leasehold guard install", "for all of them"],
       ["leasehold guard install claude git", "for these two"],
+      ["leasehold guard install worktrees", "for sessions that begin in worktrees at once"],
       ["leasehold guard install --dry-run", "what would change?"],
     ],
     run: async (call) => {
@@ -63,7 +69,7 @@ export const commands: readonly Command[] = [
     name: "guard uninstall",
     summary: "takes the guards out, and leaves what was there before",
     usage: `${usage} [--dry-run]`,
-    words: [0, guardNames.length],
+    words: [0, guardNames.length + 1],
     flags: { "dry-run": dryFlag },
     examples: [
       ["leasehold guard uninstall", "all of them"],
@@ -72,7 +78,7 @@ export const commands: readonly Command[] = [
     run: async (call) => {
       const repository = repositoryHere(call, false);
       const skipped: string[] = [];
-      const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment, noting(skipped)));
+      const changes = planned(() => planRemoval(repository, partsNamed(call, true), call.environment, noting(skipped)));
       const apply = () => uninstall(repository, changes, call.environment);
       return await change(call, changes, "The guards are out.", "There are no guards here.", apply, skipped);
     },
@@ -117,6 +123,7 @@ export const commands: readonly Command[] = [
       return ok ? exitCodes.done : exitCodes.notSo;
     },
   },
+  shareCommand,
   {
     name: "guard claim",
     summary: "reserves files for the coding agent that runs this, before it works on them",
@@ -258,7 +265,11 @@ function guardsIn(repository: Repository): readonly Guard[] {
     files.length > 0
       ? { name: "git", state: "installed", detail: files.join(", ") }
       : { name: "git", state: "not installed", detail: place === null ? "no git here" : "" };
-  return [...tools, git];
+  const own = readText(repository.root, worktreeFile);
+  // Few want it, so it is only named where it is in.
+  const hasWorktrees = own?.includes(" guard hook ") === true && hasWorktreeHooks(parseConfig(worktreeFile, own));
+  const made: Guard = { name: worktrees, state: "installed", detail: worktreeFile };
+  return [...tools, git, ...(hasWorktrees ? [made] : [])];
 }
 
 export function repositoryHere({ cwd, environment }: Call, usesSettings = true): Repository {
@@ -274,9 +285,16 @@ export function noting(skipped: string[]): (problem: CannotChange) => void {
   return ({ message }) => void skipped.push(message);
 }
 
-function partsNamed(call: Call): readonly Part[] {
-  const names = namesGiven(call, "nothing that can be guarded");
-  return names.map((name): Part => (name === "git" ? { kind: "git" } : { kind: "hooks", tool: name }));
+/** `all`: where none is named, what has to be named counts too. */
+function partsNamed(call: Call, all = false): readonly Part[] {
+  const words = call.words.filter((word) => word !== worktrees);
+  const hasWorktrees = words.length < call.words.length || (all && call.words.length === 0);
+  const names =
+    words.length === 0 && call.words.length > 0 ? [] : namesGiven({ ...call, words }, "nothing that can be guarded");
+  return [
+    ...names.map((name): Part => (name === "git" ? { kind: "git" } : { kind: "hooks", tool: name })),
+    ...(hasWorktrees ? [{ kind: "worktrees" } as const] : []),
+  ];
 }
 
 /** All of them where none is named. */

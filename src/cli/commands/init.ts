@@ -159,11 +159,11 @@ async function undo(call: Call): Promise<void> {
   const repository = repositoryHere(call, false);
   const names = namesGiven(call, "nothing to set up");
   const tools = guardedTools.filter((tool) => names.includes(tool));
-  const parts = partsOf(call, tools, names.includes("git"));
+  const isWhole = call.words.length === 0 && !call.isSet("no-guards") && !call.isSet("no-mcp");
+  const parts = [...partsOf(call, tools, names.includes("git")), ...(isWhole ? [{ kind: "worktrees" } as const] : [])];
   const skipped: string[] = [];
   const changes = planned(() => planRemoval(repository, parts, environment, noting(skipped)));
   const end = (changed: boolean, words: string): void => out.show({ changed, paths: pathsOf(changes) }, () => words);
-  const isWhole = call.words.length === 0 && !call.isSet("no-guards") && !call.isSet("no-mcp");
   if (changes.length === 0) return end(false, "Leasehold is not set up here.");
   if (!out.isJson)
     out.print(

@@ -22,11 +22,13 @@ import { addHooks, hookFiles, removeHooks } from "./hook-entries.ts";
 import { formatConfig, type Json, parseConfig, pruned } from "./json-text.ts";
 import { addMcp, addTomlMcp, type McpEndpoint, mcpFiles, removeMcp, removeTomlMcp } from "./mcp-entries.ts";
 import type { Program } from "./program.ts";
+import { addWorktreeHooks, removeWorktreeHooks, worktreeFile } from "./worktree-entries.ts";
 
 export type Part =
   | { readonly kind: "hooks"; readonly tool: GuardedTool }
   | { readonly kind: "mcp"; readonly tool: GuardedTool }
   | { readonly kind: "git" }
+  | { readonly kind: "worktrees" }
   | { readonly kind: "project" };
 
 export interface Wanted {
@@ -53,6 +55,7 @@ export function planInstall(
     hooks: (tool, config) => addHooks(tool, config, program(tool)),
     mcp: (tool, config) => addMcp(tool, config, endpoint),
     toml: (text) => addTomlMcp(text, endpoint),
+    worktrees: (config) => addWorktreeHooks(config, program("claude")),
     project: (text) => text ?? formatConfig(project, null),
     git: (place) => addGitHook(place, program("git")),
   });
@@ -67,6 +70,7 @@ export function planRemoval(
   const originals = readOriginals(repository, environment);
   return plan(repository, parts, skip, {
     hooks: removeHooks,
+    worktrees: removeWorktreeHooks,
     mcp: (_tool, config) => removeMcp(config),
     toml: (text) => (text === null ? null : removeTomlMcp(text)),
     project: (text) => (isAsWritten(text) && Object.hasOwn(originals, projectFile) ? null : text),
@@ -79,6 +83,7 @@ export function planRemoval(
 interface Edits {
   readonly hooks: (tool: GuardedTool, config: Json) => Json;
   readonly mcp: (tool: GuardedTool, config: Json) => Json;
+  readonly worktrees: (config: Json) => Json;
   readonly toml: (text: string | null) => string | null;
   readonly project: (text: string | null) => string | null;
   readonly git: (place: GitPlace) => readonly Change[];
@@ -108,6 +113,9 @@ function plan(repository: Repository, parts: readonly Part[], skip: Skip | undef
       case "mcp":
         if (part.tool === "codex") edit(mcpFiles.codex, edits.toml);
         else editJson(mcpFiles[part.tool], (config) => edits.mcp(part.tool, config));
+        break;
+      case "worktrees":
+        editJson(worktreeFile, edits.worktrees);
         break;
       case "project":
         edit(projectFile, edits.project);
