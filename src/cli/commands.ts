@@ -57,6 +57,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     status: start,
     serve: () => import("./commands/serve.ts"),
     doctor: () => import("./commands/doctor.ts"),
+    migrate: () => import("./commands/migrate.ts"),
     keys: () => import("./commands/keys.ts"),
     policy: () => import("./commands/policy.ts"),
     tenants: () => import("./commands/tenants.ts"),

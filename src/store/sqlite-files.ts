@@ -10,11 +10,19 @@ export interface DataFiles {
   readonly lock: string;
   /** Exists during a restore; an interrupted restore leaves it behind. */
   readonly restoring: string;
+  /** Exists where the data was moved to PostgreSQL, or is about to be. */
+  readonly moved: string;
 }
 
 export function dataFiles(folder: string): DataFiles {
   const database = join(folder, "leasehold.sqlite");
-  return { folder, database, lock: join(folder, "lock.sqlite"), restoring: `${database}.restoring` };
+  return {
+    folder,
+    database,
+    lock: join(folder, "lock.sqlite"),
+    restoring: `${database}.restoring`,
+    moved: `${database}.moved`,
+  };
 }
 
 /**

@@ -5,6 +5,7 @@ import { StoreFault, staleEpoch } from "./faults.ts";
 import { type JournalPair, makeJournals, readJournals, removeJournals, sealJournals } from "./journal-files.ts";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
+import { movedWords } from "./move-mark.ts";
 import { numberOf } from "./rows.ts";
 import type { Handlers, Reply, RowColumns, TenantCut } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, makeFolder, syncPath, whyNoRoom } from "./sqlite-files.ts";
@@ -38,7 +39,8 @@ type WriterCalls =
   | "giveBack"
   | "close";
 
-export function openWriter(files: DataFiles): Handlers<WriterCalls> {
+/** `isMoving`: by the move itself. */
+export function openWriter(files: DataFiles, isMoving = false): Handlers<WriterCalls> {
   makeFolder(files.folder);
   const lock = lockFolder(files);
   let db: DatabaseSync | null = null;
@@ -53,6 +55,7 @@ export function openWriter(files: DataFiles): Handlers<WriterCalls> {
     if (existsSync(files.restoring)) {
       throw new StoreFault(`a restore into ${files.folder} was interrupted: run it again (${files.restoring} exists)`);
     }
+    if (!isMoving && existsSync(files.moved)) throw new StoreFault(movedWords(files), { code: "store_refused" });
     const opened = openDatabase(files);
     db = opened;
     const epoch = numberOf(opened.prepare("UPDATE meta SET epoch = epoch + 1 RETURNING epoch").get(), "epoch");

@@ -2,6 +2,7 @@
 import type { Command, Flags } from "../command.ts";
 import { dataFlag, dataOf } from "../data-folder.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { UsageProblem } from "../problem.ts";
 
 const dataFlags: Flags = { data: dataFlag, tenant: { sign: "ID", words: "only this tenant's" } };
 
@@ -9,12 +10,13 @@ export const commands: readonly Command[] = [
   {
     name: "ledger verify",
     summary: "proves that no receipt was changed, removed, added or moved; 7 if one was",
-    usage: "[--data DIR | --file FILE] [--anchor FILE] [--tenant ID]",
+    usage: "[--data DIR | --file FILE | --store URL] [--anchor FILE] [--tenant ID]",
     about: `Reads the data itself, whether a server runs on it or not, or an export. With --anchor it also proves that everything
 that an earlier head covers is still there. docs/ledger.md says what exactly is hashed and signed.`,
     flags: {
       ...dataFlags,
       file: { sign: "FILE", words: "verify this export in place of the data" },
+      store: { sign: "URL", words: "verify what a cluster has in its database: postgres://…" },
       anchor: { sign: "FILE", words: "an earlier head, from `ledger head`" },
     },
     offline: true,
@@ -23,9 +25,15 @@ that an earlier head covers is still there. docs/ledger.md says what exactly is 
       ["leasehold ledger verify --file ledger.jsonl", "an export, without the server"],
     ],
     run: async (call) => {
-      const { verifyLedger } = await import("../ledger/ledger.ts");
+      const { verifyLedger, verifyStoredLedger } = await import("../ledger/ledger.ts");
       const [file, anchor, tenant] = [call.text("file"), call.text("anchor"), call.text("tenant")];
-      const { isWhole, text } = verifyLedger({ data: dataOf(call), file, anchor, tenant });
+      const store = call.text("store");
+      if (store !== null && !/^postgres(ql)?:\/\//.test(store))
+        throw new UsageProblem("--store is not postgres://user:password@host/database; a folder is given with --data");
+      const { isWhole, text } =
+        store === null
+          ? verifyLedger({ data: dataOf(call), file, anchor, tenant })
+          : await verifyStoredLedger(store, { anchor, tenant });
       call.out.show({ whole: isWhole, report: text.trimEnd() }, () => text);
       return isWhole ? exitCodes.done : exitCodes.notSo;
     },

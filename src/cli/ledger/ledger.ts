@@ -31,10 +31,10 @@ export interface Checked {
 export function verifyLedger(options: VerifyOptions): Checked {
   const anchors = options.anchor === null ? [] : readAnchors(options.anchor, options.tenant);
   const progress = createProgress("receipts checked");
+  const { file } = options;
   try {
-    const verdict =
-      options.file === null ? verifyData(options, anchors, progress) : verifyFile(options.file, anchors, progress);
-    return describe(verdict, options.file ?? options.data);
+    const verdict = file === null ? verifyData(options, anchors, progress) : verifyFile(file, anchors, progress);
+    return describe(verdict, file ?? options.data);
   } finally {
     progress.end();
   }
@@ -56,6 +56,36 @@ function verifyData({ data, tenant }: VerifyOptions, anchors: readonly ReadHead[
   }
 }
 
+/** As `verifyLedger`, of what a cluster has in its database. */
+export async function verifyStoredLedger(
+  store: string,
+  { anchor, tenant }: Pick<VerifyOptions, "anchor" | "tenant">,
+): Promise<Checked> {
+  const anchors = anchor === null ? [] : readAnchors(anchor, tenant);
+  const { openPostgresLedger } = await import("../../store/postgres-ledger.ts");
+  const ledger = await openPostgresLedger(store);
+  const progress = createProgress("receipts checked");
+  try {
+    const verifier = new Verifier({
+      heads: headsFor(ledger, tenant),
+      anchors: anchors.map(({ head }) => head),
+      keys: [...ledger.keys, ...keysOf(anchors)],
+      onProgress: progress.at,
+    });
+    for await (const row of ledger.receipts()) if (tenant === null || row.tenant === tenant) verifier.takeRow(row);
+    return describe(verifier.finish(), placeOf(store));
+  } finally {
+    progress.end();
+    await ledger.close();
+  }
+}
+
+/** Without the password. */
+function placeOf(store: string): string {
+  const { hostname, port, pathname } = new URL(store);
+  return `postgres://${hostname}:${port || 5432}${pathname}`;
+}
+
 function verifyFile(file: string, anchors: readonly ReadHead[], progress: Progress): Verdict {
   const verifier = new Verifier({
     anchors: anchors.map(({ head }) => head),
@@ -72,7 +102,10 @@ function* receiptsFor(ledger: LedgerFile, tenant: string | null): Generator<Stor
   for (const row of ledger.receipts()) if (tenant === null || row.tenant === tenant) yield row;
 }
 
-function headsFor({ heads }: LedgerFile, tenant: string | null): ReadonlyMap<string, Iterable<SignedHead>> {
+function headsFor(
+  { heads }: Pick<LedgerFile, "heads">,
+  tenant: string | null,
+): ReadonlyMap<string, Iterable<SignedHead>> {
   return tenant === null ? heads : new Map([[tenant, heads.get(tenant) ?? []]]);
 }
 

@@ -68,6 +68,15 @@ export class MasterKey {
 
 const recipe = "`(umask 077; head -c 32 /dev/urandom | base64 > master.key)`";
 
+/** What a data folder has as files, as the database stores it. */
+export function movedSecrets(key: MasterKey, read: (name: string) => string | null) {
+  const found = files.flatMap((name) => {
+    const text = read(name);
+    return text === null ? [] : [{ name: name as string, sealed: key.seal(name, text) }];
+  });
+  return [{ name: "check", sealed: key.seal("check", "leasehold") }, ...found];
+}
+
 export class SharedSecrets {
   readonly #db: Database;
   readonly #key: MasterKey;
