@@ -3,16 +3,22 @@
  * handler, and a lone task with an idle worker, from its creation until its completion is acknowledged. Prints one line
  * of JSON.
  *
- *   node bench/peers/tasks.ts SYSTEM ADDRESS COUNT LONE
+ *   node bench/peers/tasks.ts SYSTEM ADDRESS COUNT LONE WARM_UP
  */
 import { createClient } from "../../src/sdk/client.ts";
 import { percentile } from "../children.ts";
 import { loadPeer } from "./clients.ts";
 
-/** What each system does; `work` and `onDone` share one worker, which begins with the first call of `work`. */
+interface Figures {
+  readonly added: number;
+  readonly worked: number;
+  readonly loneMs: number;
+}
+
+/** What each system does. `work` starts one worker, and returns what stops it. */
 interface System {
   add(numbers: readonly number[]): Promise<unknown>;
-  work(onDone: (task: number) => void): Promise<unknown>;
+  work(onDone: (task: number) => void): Promise<() => Promise<unknown>>;
   close(): Promise<unknown>;
 }
 
@@ -30,13 +36,27 @@ const graphilePreset = {
 
 const systems: Readonly<Record<string, (address: string) => Promise<System>>> = { bullmq, graphile, dbos, leasehold };
 
-const [name = "", address = "", countText = "10000", loneText = "200"] = process.argv.slice(2);
+const [name = "", address = "", countText = "10000", loneText = "200", warmUpText = "0"] = process.argv.slice(2);
 const open = systems[name];
 if (open === undefined) throw new Error(`unknown system "${name}": ${Object.keys(systems).join(", ")}`);
-console.log(JSON.stringify(await measure(await open(address), Number(countText), Number(loneText))));
+console.log(
+  JSON.stringify(await measure(await open(address), Number(countText), Number(loneText), Number(warmUpText))),
+);
 process.exit(0);
 
-async function measure(system: System, count: number, lone: number): Promise<object> {
+/**
+ * Once without counting, for every system: a service that has run for a while is compiled and has its connections, at both
+ * ends. Then the same again, counted.
+ */
+async function measure(system: System, count: number, lone: number, warmUp: number): Promise<Figures> {
+  if (warmUp > 0) await pass(system, 0, warmUp, lone);
+  const figures = await pass(system, warmUp + lone, count, lone);
+  await system.close();
+  return figures;
+}
+
+/** Tasks have numbers from `first` on; each number is used once. */
+async function pass(system: System, first: number, count: number, lone: number): Promise<Figures> {
   const waiting = new Map<number, () => void>();
   let left = count;
   let whenAllDone = (): void => undefined;
@@ -45,18 +65,18 @@ async function measure(system: System, count: number, lone: number): Promise<obj
   });
   const onDone = (task: number): void => {
     waiting.get(task)?.();
-    if (task < count && --left === 0) whenAllDone();
+    if (task < first + count && --left === 0) whenAllDone();
   };
   const began = performance.now();
   for (let from = 0; from < count; from += batch) {
-    await system.add(Array.from({ length: Math.min(batch, count - from) }, (_, index) => from + index));
+    await system.add(Array.from({ length: Math.min(batch, count - from) }, (_, index) => first + from + index));
   }
   const added = performance.now();
-  await system.work(onDone);
+  const stop = await system.work(onDone);
   await allDone;
   const worked = performance.now();
   const times: number[] = [];
-  for (let task = count; task < count + lone; task++) {
+  for (let task = first + count; task < first + count + lone; task++) {
     await new Promise((resolve) => setTimeout(resolve, 5)); // The worker is idle again.
     const done = new Promise<void>((resolve) => waiting.set(task, resolve));
     const sent = performance.now();
@@ -64,7 +84,7 @@ async function measure(system: System, count: number, lone: number): Promise<obj
     await done;
     times.push(performance.now() - sent);
   }
-  await system.close();
+  await stop();
   times.sort((a, b) => a - b);
   return {
     added: count / ((added - began) / 1_000),
@@ -76,7 +96,6 @@ async function measure(system: System, count: number, lone: number): Promise<obj
 async function leasehold(port: string): Promise<System> {
   const client = createClient({ url: `http://127.0.0.1:${port}`, transport: "stream" });
   const numbers = new Map<string, number>();
-  let drain: () => Promise<void> = () => Promise.resolve();
   return {
     add: async (tasks) => {
       const inputs = tasks.map((n) => ({ task_type: "bench.empty", principal_ai: "bench.peers", inputs: { n } }));
@@ -95,12 +114,9 @@ async function leasehold(port: string): Promise<System> {
           numbers.delete(taskId);
         },
       });
-      drain = () => worker.drain();
+      return () => worker.drain();
     },
-    close: async () => {
-      await drain();
-      await client.close();
-    },
+    close: () => client.close(),
   };
 }
 
@@ -126,21 +142,18 @@ async function bullmq(port: string): Promise<System> {
   const topic = `bench-${process.pid}`;
   const queue = new Queue(topic, { connection });
   const opts = { removeOnComplete: true };
-  let worker: Worker | null = null;
   return {
     add: (tasks) =>
       tasks.length === 1
         ? queue.add("empty", { n: tasks[0] }, opts)
         : queue.addBulk(tasks.map((n) => ({ name: "empty", data: { n }, opts }))),
     work: async (onDone) => {
-      worker = new Worker(topic, () => Promise.resolve(), { connection, concurrency });
+      const worker = new Worker(topic, () => Promise.resolve(), { connection, concurrency });
       worker.on("completed", ({ data }) => onDone(data.n));
       await worker.waitUntilReady();
+      return () => worker.close();
     },
-    close: async () => {
-      await worker?.close();
-      await queue.close();
-    },
+    close: () => queue.close(),
   };
 }
 
@@ -169,7 +182,6 @@ async function graphile(url: string): Promise<System> {
   const logger = new Logger(() => () => undefined);
   const utils = await makeWorkerUtils({ connectionString: url, logger });
   await utils.migrate();
-  let runner: Runner | null = null;
   return {
     add: (tasks) =>
       tasks.length === 1
@@ -177,18 +189,16 @@ async function graphile(url: string): Promise<System> {
         : utils.addJobs(tasks.map((n) => ({ identifier: "empty", payload: { n } }))),
     work: async (onDone) => {
       const worker = { ...graphilePreset, connectionString: url };
-      runner = await run({
+      const runner = await run({
         preset: { worker },
         logger,
         noHandleSignals: true,
         taskList: { empty: () => Promise.resolve() },
       });
       runner.events.on("job:complete", ({ job }) => onDone(job.payload.n));
+      return () => runner.stop();
     },
-    close: async () => {
-      await runner?.stop();
-      await utils.release();
-    },
+    close: () => utils.release(),
   };
 }
 
@@ -223,6 +233,7 @@ async function dbos(url: string): Promise<System> {
     work: async (onDone) => {
       tell = onDone;
       for (const task of early) onDone(task);
+      return () => Promise.resolve();
     },
     close: () => DBOS.shutdown(),
   };
