@@ -1,4 +1,4 @@
-/** Faults in how requests stand by, are collected and answered (W5, W8, W10, W14), and in lease time (L10). */
+/** Faults in how requests stand by, are collected and answered (W5, W8, W10, W14), in lease time (L10), and in keys (T1, T12). */
 import type { Mutant } from "./planted.ts";
 
 export const requestMutants: readonly Mutant[] = [
@@ -216,5 +216,19 @@ export const requestMutants: readonly Mutant[] = [
     file: "resources/resource-life.ts",
     find: "if (isWaitedFor(claim as WaitingClaim, name)) requests.add(",
     replace: "if (!isWaitedFor(claim as WaitingClaim, name)) requests.add(",
+  },
+
+  // Keys of polls and creations (T1, T12)
+  {
+    name: "tasks: a poll forgets what it has offered when the next one is answered",
+    file: "commands/task-poll.ts",
+    find: "poll.leaseIds.filter((id) => leases.get(id) !== undefined)",
+    replace: "poll.leaseIds.filter((id) => leases.get(id) === undefined)",
+  },
+  {
+    name: "tasks: fingerprints of version 0.1 are compared with today's",
+    file: "names/fingerprint.ts",
+    find: "stored?.includes(oldForm) === true ? oldTaskFingerprint(task) : taskFingerprint(task)",
+    replace: "taskFingerprint(task)",
   },
 ];

@@ -254,7 +254,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: the same key with other content is the first receipt",
     file: "receipts/marks.ts",
-    find: "if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();",
+    find: "if (!isSameReceipt(mark.fingerprint, input)) return dedupeConflict();",
     replace: "",
   },
   {

@@ -12,7 +12,7 @@ import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
 import { endedRefusal } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
-import { receiptFingerprint } from "../names/fingerprint.ts";
+import { isSameReceipt } from "../names/fingerprint.ts";
 import { dedupeConflict, findMark } from "../receipts/marks.ts";
 import { endOfGrant } from "../requests/stored-keys.ts";
 import { notHolder } from "./holding.ts";
@@ -73,7 +73,7 @@ export function answerForEndedTask(command: Command, unknown: Refusal, ended: En
 export function answerForLateReceipt(receipt: ReceiptInput, ended: Task): Reply {
   const mark = findMark(ended, receipt);
   if (mark === undefined) return alreadyCompleted(ended);
-  if (mark.fingerprint !== receiptFingerprint(receipt)) return dedupeConflict();
+  if (!isSameReceipt(mark.fingerprint, receipt)) return dedupeConflict();
   return { type: "receipt_known", receiptId: mark.receiptId };
 }
 

@@ -20,7 +20,7 @@ import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn, takePriority } from "../memory/state.ts";
 import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { laneIdOf } from "../memory/task-state.ts";
-import { taskFingerprint } from "../names/fingerprint.ts";
+import { isSameTask, taskFingerprint } from "../names/fingerprint.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
 import { mayHaveEnded } from "../tasks/task-keys.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
@@ -71,7 +71,7 @@ function findRepeated(turn: Turn, { task: input, asksHistory }: CreateTask): Rep
 
 /** T12: for a task, alive or ended, that was created with the same key. */
 export function answerForRepeated(input: TaskInput, task: Task): Reply {
-  if (task.fingerprint === taskFingerprint(input)) return { type: "task", task, created: false, warnings: [] };
+  if (isSameTask(task.fingerprint, input)) return { type: "task", task, created: false, warnings: [] };
   return refuse("idempotency_key_reused", "This idempotency_key was used for another task; take a new one.", {
     field: "idempotency_key",
     taskId: task.id,

@@ -86,10 +86,15 @@ function repeatedOffers(tenant: TenantEntry, worker: WorkerEntry, { requestKey }
   return offers;
 }
 
+/** Of earlier polls it is enough to know the leases that live: the rest would be left out of the answer, and is stored each time. */
 function rememberPoll(turn: Turn, worker: WorkerEntry, requestKey: string, offers: readonly Offer[]): void {
+  const { leases } = turn.tenant;
+  const known = worker.record.polls.slice(1 - limits.workerPollsRemembered).map((poll) => {
+    const leaseIds = poll.leaseIds.filter((id) => leases.get(id) !== undefined);
+    return leaseIds.length === poll.leaseIds.length ? poll : { ...poll, leaseIds };
+  });
   const leaseIds = offers.map(({ lease }) => lease.id);
-  const polls = [...worker.record.polls, { requestKey, leaseIds }].slice(-limits.workerPollsRemembered);
-  updateWorker(turn, worker, { polls });
+  updateWorker(turn, worker, { polls: [...known, { requestKey, leaseIds }] });
 }
 
 /** T3: as its worker would by a receipt; where that is refused, or has to wait for the payload, it stays an offer. */

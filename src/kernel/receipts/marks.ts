@@ -8,7 +8,7 @@ import type { DedupeMark, Receipt, Task } from "../contract/task-records.ts";
 import { submitterOf } from "../memory/actors.ts";
 import type { State, TenantEntry, Turn } from "../memory/state.ts";
 import { type Owed, type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { receiptFingerprint } from "../names/fingerprint.ts";
+import { isSameReceipt, receiptFingerprint } from "../names/fingerprint.ts";
 
 /** Under which marks a receipt is known again. */
 export function dedupeMarksOf({ dedupeKey, receiptId }: ReceiptInput): string[] {
@@ -42,7 +42,7 @@ export function findKnown(
 ): Reply | null {
   const mark = findMark(record, input);
   if (mark !== undefined) {
-    if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
+    if (!isSameReceipt(mark.fingerprint, input)) return dedupeConflict();
     return { type: "receipt_known", receiptId: mark.receiptId };
   }
   const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, submitterOf(actor))));

@@ -131,6 +131,32 @@ test("T1: a poll that found nothing is not remembered, and of the others only th
   assert.equal(world.leases().length, before + 1);
 });
 
+test("T1: the key of a poll stays known when its leases have ended, and their ids are not kept", () => {
+  const world = createTaskWorld();
+  for (let n = 0; n < 4; n++) world.create();
+  const [one, two] = world.polls("w.1", { maxTasks: 2, requestKey: "k1" });
+  world.giveBack(found(one, "one"));
+  const other = world.offered("w.1", { requestKey: "k2" });
+  const before = world.leases().length;
+  assert.deepEqual(
+    world.polls("w.1", { maxTasks: 2, requestKey: "k1" }).map(({ lease }) => lease.id),
+    [two?.lease.id],
+  );
+  world.giveBack(found(two, "two"));
+  world.giveBack(other);
+  world.offered("w.1", { requestKey: "k3" });
+  world.idles("w.1", { requestKey: "k1" });
+  assert.equal(world.leases().length, before - 1);
+  assert.deepEqual(
+    world.worker("w.1").polls.map(({ requestKey, leaseIds }) => [requestKey, leaseIds.length]),
+    [
+      ["k1", 0],
+      ["k2", 0],
+      ["k3", 1],
+    ],
+  );
+});
+
 test("T1: max_tasks is a whole number from 1 to its limit", () => {
   const world = createTaskWorld();
   for (const maxTasks of [0, -1, 1.5, Number.NaN, limits.taskPollMax + 1]) {
