@@ -7,13 +7,14 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import fc from "fast-check";
 import { batch, endedLease, liveRows, packedEvents, receipt, row } from "./contract-fixture.ts";
-import type { FlatBatch } from "./flat-batch.ts";
+import { type FlatBatch, flatten } from "./flat-batch.ts";
+import { Journal } from "./journal.ts";
 import { BlockEncoder, blockAlign, blocksIn, decodeBlock } from "./journal-block.ts";
-import { sealJournals } from "./journal-files.ts";
+import { makeJournals, sealJournals } from "./journal-files.ts";
 import { restore } from "./restore.ts";
 import { rowsPerBatch } from "./sqlite.child.ts";
 import { createSqliteStore } from "./sqlite.ts";
-import { dataFiles } from "./sqlite-files.ts";
+import { dataFiles, makeFolder } from "./sqlite-files.ts";
 import type { Store } from "./store.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "leasehold-journal-"));
@@ -43,6 +44,47 @@ const flatBatch: fc.Arbitrary<FlatBatch> = fc.record(
   },
   plain,
 );
+
+describe("journal: syncing", () => {
+  for (const [where, quickSyncMs] of [
+    ["on this thread", Number.POSITIVE_INFINITY],
+    ["in the thread pool", -1],
+  ] as const) {
+    test(`commits synced ${where} are durable in their order, and the reader of the file finds all of them`, async () => {
+      const files = dataFiles(newPath());
+      makeFolder(files.folder);
+      const pair = makeJournals(files);
+      const journal = new Journal(pair, 1, () => Promise.resolve(), quickSyncMs);
+      const encoder = new BlockEncoder(Buffer.from(pair.mark, "hex"));
+      const empty = flatten(batch({ now: 1 }), 0, { now: 1, lastSeq: 0, lastN: 0, lastEnded: 0 });
+      const done: number[] = [];
+      const commits = [1, 2, 3, 4, 5].map((number) =>
+        journal.append(() => encoder.encode(number, empty)).then(() => done.push(number)),
+      );
+      await Promise.all(commits);
+      await journal.close();
+      assert.deepEqual(done, [1, 2, 3, 4, 5]);
+      const found = [...blocksIn(readFileSync(pair.paths[0]), Buffer.from(pair.mark, "hex"))];
+      assert.deepEqual(
+        found.map(({ number }) => number),
+        done,
+      );
+    });
+  }
+
+  test("a sync that fails on this thread fails its commit, and says so", async () => {
+    const files = dataFiles(newPath());
+    makeFolder(files.folder);
+    const pair = makeJournals(files);
+    // What is written there goes nowhere, and it cannot be synced.
+    const journal = new Journal({ ...pair, paths: ["/dev/null", "/dev/null"] }, 1, () => Promise.resolve());
+    await assert.rejects(
+      journal.append(() => Buffer.alloc(blockAlign)),
+      /the disk did not confirm the write/,
+    );
+    await journal.close();
+  });
+});
 
 describe("journal: blocks", () => {
   test("whatever is committed comes back as it was, block after block", () => {
@@ -209,13 +251,29 @@ describe("journal: at work", () => {
   });
 
   test("what another server has sealed is not acknowledged, not even if it was written before", async () => {
+    const files = dataFiles(newPath());
+    makeFolder(files.folder);
+    // Synced in the thread pool, so that there is a moment between the write and the end of the sync.
+    const journal = new Journal(makeJournals(files), 1, () => Promise.resolve(), -1);
+    await journal.append(() => Buffer.alloc(blockAlign));
+    const written = journal.append(() => Buffer.alloc(blockAlign));
+    sealJournals(files);
+    await assert.rejects(written, { code: "stale_epoch" });
+    await assert.rejects(
+      journal.append(() => Buffer.alloc(blockAlign)),
+      { code: "stale_epoch" },
+    );
+    await journal.close();
+  });
+
+  test("a server whose journal was sealed acknowledges nothing more", async () => {
     const folder = newPath();
     const store = createSqliteStore(folder);
     await store.open();
-    const written = store.commit(batch({ now: 1, puts: [row(1)] }));
+    await store.commit(batch({ now: 1, puts: [row(1)] }));
     sealJournals(dataFiles(folder));
-    await assert.rejects(written, { code: "stale_epoch" });
     await assert.rejects(store.commit(batch({ now: 2 })), { code: "stale_epoch" });
+    await assert.rejects(store.commit(batch({ now: 3 })), { code: "stale_epoch" });
     await store.close();
   });
 

@@ -7,7 +7,7 @@
  *   commit ──► file 0 │▓▓▓▓▓▓▓▓▓▒▒▒│   ▓ folded   ▒ only here       full: the other one, once that is folded
  *              file 1 │▓▓▓▓        │
  */
-import { closeSync, fdatasync, fstatSync, openSync, writeSync } from "node:fs";
+import { closeSync, fdatasync, fdatasyncSync, fstatSync, openSync, writeSync } from "node:fs";
 import { StoreFault, staleEpoch } from "./faults.ts";
 import { isSealed, type JournalPair } from "./journal-files.ts";
 
@@ -17,6 +17,12 @@ const growBytes = 1024 * 1024;
 /** What is not folded is folded after this time, or when it has this size. */
 const foldAfterMs = 100;
 const foldBytesAim = 4 * 1024 * 1024;
+/**
+ * A disk that confirms within this time is waited for on this thread: the way to the thread pool and back takes as long
+ * (decision 0047). After a slower one the next commits are synced in the pool, so that a slow disk does not stop the loop.
+ */
+const quickSyncMsDefault = 1;
+const pooledAfterSlow = 256;
 
 /** A part of a file that is not folded yet. */
 export interface Extent {
@@ -51,9 +57,18 @@ export class Journal {
   readonly #queue: Append[] = [];
   #isBusy = false;
   readonly #onIdle: (() => void)[] = [];
+  readonly #quickSyncMs: number;
+  /** How many of the next commits are synced in the thread pool. */
+  #pooled = 0;
   #syncing: Syncing = { bytes: 0, resolve: () => undefined, reject: () => undefined };
 
-  constructor({ paths }: JournalPair, epoch: number, fold: (extents: readonly Extent[]) => Promise<void>) {
+  constructor(
+    { paths }: JournalPair,
+    epoch: number,
+    fold: (extents: readonly Extent[]) => Promise<void>,
+    quickSyncMs = quickSyncMsDefault,
+  ) {
+    this.#quickSyncMs = quickSyncMs;
     this.#handles = [openSync(paths[0], "r+"), openSync(paths[1], "r+")];
     this.#sizes = [fstatSync(this.#handles[0]).size, fstatSync(this.#handles[1]).size];
     this.#epoch = epoch;
@@ -88,11 +103,28 @@ export class Journal {
       this.#write(block);
       // Nothing here keeps the batch in memory until the sync is over (decision 0013).
       this.#syncing = { bytes: block.length, resolve, reject };
-      fdatasync(this.#handles[this.#file], this.#synced);
     } catch (error) {
       reject(explained(error));
-      this.#next();
+      return this.#next();
     }
+    this.#sync();
+  }
+
+  #sync(): void {
+    const handle = this.#handles[this.#file];
+    if (this.#pooled > 0) {
+      this.#pooled--;
+      return fdatasync(handle, this.#synced);
+    }
+    const began = performance.now();
+    let fault: Error | null = null;
+    try {
+      fdatasyncSync(handle);
+    } catch (error) {
+      fault = error as Error;
+    }
+    if (performance.now() - began > this.#quickSyncMs) this.#pooled = pooledAfterSlow;
+    this.#synced(fault);
   }
 
   /** Both files are full. */
