@@ -45,7 +45,7 @@ export function modelView(model: Model): unknown {
     waiting: queue(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
     standby: standbys(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
     remembered: tenant.requests
-      .filter(({ state, passing }) => state !== "WAITING" && state !== "STANDBY" && !passing)
+      .filter(({ state, passing, carried }) => state !== "WAITING" && state !== "STANDBY" && !passing && !carried)
       .map((request) => `${request.id} ${request.state} until ${request.forgetAt}`)
       .sort(),
     agents: tenant.agents

@@ -7,6 +7,7 @@ import type { Command } from "../src/kernel/contract/commands.ts";
 import type { RecordOf } from "../src/kernel/contract/records.ts";
 import type { Observation, Reply } from "../src/kernel/contract/replies.ts";
 import { apply, createState, nextDeadline, type State } from "../src/kernel/kernel.ts";
+import { TestHistory } from "../src/kernel/testing/test-history.ts";
 import { kernelView, modelView, onlyTenant, recordsOf } from "./lockstep-views.ts";
 import { changeText } from "./model/observing.ts";
 import { createModel, type Model, nextDeadlineOf, type Prediction, predict } from "./model.ts";
@@ -17,6 +18,7 @@ const beginning = 1_700_000_000_000;
 interface Lockstep {
   readonly kernel: State;
   readonly model: Model;
+  readonly history: TestHistory;
   now: number;
   /** Maps the kernel's ids to the oracle's, and back. */
   readonly modelIdOf: Map<string, string>;
@@ -29,6 +31,7 @@ export function playInLockstep(board: Board, moves: readonly Move[]): void {
   const game: Lockstep = {
     kernel: createState(),
     model: createModel(),
+    history: new TestHistory(),
     now: beginning,
     modelIdOf: new Map(),
     kernelIdOf: new Map(),
@@ -70,7 +73,7 @@ function targetsOf(model: Model): Targets {
 function step(game: Lockstep, asked: Command): void {
   game.transcript.push(`${game.now - beginning}: ${JSON.stringify(asked)}`);
   const expected = predict(game.model, asked, game.now);
-  const { reply } = apply(game.kernel, translated(asked, game.kernelIdOf), game.now);
+  const reply = answer(game, translated(asked, game.kernelIdOf));
   const records = recordsOf(game.kernel);
   matchIds(game, expected, reply, records.request);
   game.transcript.push(`    → ${JSON.stringify(answered(game, reply))}`);
@@ -80,6 +83,18 @@ function step(game: Lockstep, asked: Command): void {
   const due = nextDeadline(game.kernel);
   if (due > nextDeadlineOf(game.model))
     fail(game, `nextDeadline is ${due}, but ${nextDeadlineOf(game.model)} comes first`);
+}
+
+/** As an engine asks: a key that memory does not know is looked up in the store (W10). */
+function answer({ kernel, history, now }: Lockstep, command: Command): Reply {
+  const decide = (one: Command): Reply => {
+    const { reply, changes } = apply(kernel, one, now);
+    history.take(changes, now);
+    return reply;
+  };
+  const reply = decide(command);
+  if (reply.type !== "request_key_unknown") return reply;
+  return history.complete(command, reply, now) ?? decide({ ...command, keyLookedUp: true } as Command);
 }
 
 /** A request's id comes with the reply; its leases are listed in its record in the manifest's order. */

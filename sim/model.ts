@@ -111,7 +111,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
       return forAgent(tenant, command, (agent) => acquire(tenant, agent, command, now, step));
     case "collect_request":
     case "cancel_request": {
-      const request = tenant.requests.find((one) => one.id === command.requestId && !one.passing);
+      const request = tenant.requests.find((one) => one.id === command.requestId && !(one.passing || one.carried));
       if (request === undefined) return passingRequest(tenant, command.requestId, command);
       const not = whyNot(tenant, command.actor, request.agentId);
       if (not !== null) return refused(not);

@@ -36,6 +36,24 @@ export const requestMutants: readonly Mutant[] = [
     replace: "describeRequest(turn, known)",
   },
   {
+    name: "a restored lease does not know the key that it stands for",
+    file: "restore.ts",
+    find: "entry.holder.keys.set(record.requestKey, entry);",
+    replace: "void entry;",
+  },
+  {
+    name: "the key of an ended lease is free at once",
+    file: "requests/stored-keys.ts",
+    find: "  addKey(tenant.storedKeys, nameOf(agentId, requestKey), until, now);\n",
+    replace: "",
+  },
+  {
+    name: "a lease that is handed over takes its giver's key along",
+    file: "commands/handing-over.ts",
+    find: "one.request ?? requestCarriedBy(turn, giver, one)",
+    replace: "one.request",
+  },
+  {
     name: "an uncollected grant does not say by when it must be collected",
     file: "requests/describe.ts",
     find: "claimBy: claimByOf(tenant, request),",

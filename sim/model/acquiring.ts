@@ -40,6 +40,7 @@ export function acquire(
       one.key !== null &&
       one.key === command.requestKey &&
       one.agentId === agent.id &&
+      !(one.carried && one.forgetAt !== null && one.forgetAt <= now) &&
       (one.state === "WAITING" || one.state === "STANDBY" || one.state === "GRANTED"), // Refusals are not remembered.
   );
   if (known !== undefined && !command.dryRun)
@@ -72,6 +73,7 @@ export function acquire(
     agentId: agent.id,
     key: command.requestKey,
     passing: false,
+    carried: false,
     body,
     claims,
     renames,
@@ -98,6 +100,9 @@ export function acquire(
     request.observeSince = blindSince(agent, resources);
     const leases = grant(tenant, request, now, step, null);
     request.passing = request.key === null;
+    const { ttlMsMax, waitTimeoutMsMax } = tenant.settings;
+    const isCapped = (ttlMs ?? 0) > ttlMsMax || (waitTimeoutMs ?? 0) > waitTimeoutMsMax;
+    request.carried = !request.passing && claims.length === 1 && request.observeSince === null && !isCapped;
     const told = toldWith(tenant, [request]);
     serve(tenant, now, step);
     return { type: "granted", requestId: request.id, leaseIds: leases.map((lease) => lease.id), ...told };

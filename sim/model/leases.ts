@@ -172,6 +172,8 @@ export function transfer(
     fenceAnew(tenant, half, step);
     half.generation++;
     half.claimBy = null;
+    // Its key stays with the giver, so the request needs a record of its own.
+    if (half.request !== null) half.request.carried = false;
     leaveRequest(tenant, half, "released", now);
   }
   noteIdle(tenant, giver, now);

@@ -49,7 +49,7 @@ function dueItems(tenant: ModelTenant, now: number): Due[] {
     }
   }
   for (const request of tenant.requests) {
-    if (request.forgetAt === null) continue;
+    if (request.forgetAt === null || request.carried) continue;
     items.push({ at: request.forgetAt, happen: () => forget(tenant, request) });
   }
   for (const agent of tenant.agents) {

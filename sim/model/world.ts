@@ -42,6 +42,8 @@ export interface ModelRequest {
   readonly key: string | null;
   /** Granted at once and without a key: nobody can ask for it, so it is forgotten with its last lease. */
   passing: boolean;
+  /** Granted at once, and its one lease says all: only its key is remembered, and nobody can ask for it by its id (W10). */
+  carried: boolean;
   readonly body: string;
   readonly claims: readonly Claim[];
   /** The index in `claims` of a rename's old name; its new name is the next. */

@@ -3,7 +3,7 @@ import type { KernelEvent } from "../kernel/contract/events.ts";
 import { writes } from "../kernel/contract/predicates.ts";
 import type { Digest, Lease, Millis, RecordKind, Request } from "../kernel/contract/records.ts";
 import type { Payload, Task } from "../kernel/contract/task-records.ts";
-import { carriedBy, endedRequestOf, type Handle, type ReadyTask } from "../kernel/kernel.ts";
+import { carriedBy, endedRequestOf, endedRequestOfLease, type Handle, type ReadyTask } from "../kernel/kernel.ts";
 import { type SealedReceipt, storedReceipt } from "../ledger/seal.ts";
 import type {
   AuditRow,
@@ -109,8 +109,11 @@ export function toStoreBatch(
     }
     if (row !== 0) removes.push(row);
     handle.row = 0;
-    if (kind === "lease") ended.push(endedRow(handle.record as Lease));
-    else if (kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
+    if (kind === "lease") {
+      ended.push(endedRow(handle.record as Lease));
+      const request = endedRequestOfLease(handle.record as Lease);
+      if (request !== null) endedRequests.push(request);
+    } else if (kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
     else if (kind === "digest") {
       if (row !== 0) large.payloadRemoves.push(row);
       carriers.push({ handle, chars: 0 });

@@ -17,6 +17,7 @@ import type { ResourceName } from "./names/resource-name.ts";
 import { serve } from "./requests/queue.ts";
 import { noteEndedLease } from "./requests/request-life.ts";
 import { serveStandby } from "./requests/standby.ts";
+import { leaveKeyOfLease } from "./requests/stored-keys.ts";
 import { taskBound, taskUnbound } from "./tasks/task-binding.ts";
 import { taskLeaseEnded } from "./tasks/task-life.ts";
 import { unparkFrom } from "./tasks/task-parking.ts";
@@ -66,6 +67,7 @@ function follow(turn: Turn, consequence: Consequence): void {
     case "lease_ended": {
       const { lease } = consequence;
       if (lease.request !== null) noteEndedLease(turn, lease.request, lease.record);
+      else if (lease.record.requestKey !== null) leaveKeyOfLease(turn, lease);
       unparkFrom(turn, lease);
       if (lease.holder.kind === "task") taskLeaseEnded(turn, lease);
       return;

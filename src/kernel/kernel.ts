@@ -62,7 +62,7 @@ export { createState, type Handle, nextDeadline, type State } from "./memory/sta
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
 export { dedupeConflict } from "./receipts/marks.ts";
-export { endedRequestOf } from "./requests/stored-keys.ts";
+export { endedRequestOf, endedRequestOfLease } from "./requests/stored-keys.ts";
 export {
   beginRestore,
   type EndedLeases,

@@ -285,6 +285,7 @@ function restoreLease(
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
+  if (record.requestKey !== null && entry.holder.kind === "agent") entry.holder.keys.set(record.requestKey, entry);
   entry.row = row;
   countMemory(turn.state, [entry]);
   const { size } = tenant.leases;

@@ -294,7 +294,7 @@ for (const { what, begin, due, event } of instants) {
 
 test("W10: the memory of an ended request is due at its instant too, without an event", () => {
   const world = createWorld("a");
-  const { requestId } = world.grants("a", "MUTATES FILE:/x", { key: "k" });
+  const { requestId } = world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"], { key: "k" });
   world.releaseAll("a");
   assert.equal(nextDeadline(world.base.state), world.now + limits.requestMemoryMs);
   world.pass(limits.requestMemoryMs - 1);

@@ -287,6 +287,8 @@ interface LeaseRest {
   activeAt?: Lease["activeAt"] | undefined;
   bookedAt?: Lease["bookedAt"] | undefined;
   claimBy?: Lease["claimBy"] | undefined;
+  requestKey?: Lease["requestKey"] | undefined;
+  fingerprint?: Lease["fingerprint"] | undefined;
   heldUntil?: Lease["heldUntil"] | undefined;
   verified?: Lease["verified"] | undefined;
   linkedTo?: Lease["linkedTo"] | undefined;
@@ -347,6 +349,8 @@ function leaseRest(lease: Lease): LeaseRest {
   if (lease.activeAt !== lease.acquiredAt) rest.activeAt = lease.activeAt;
   if (lease.bookedAt !== null) rest.bookedAt = lease.bookedAt;
   if (lease.claimBy !== null) rest.claimBy = lease.claimBy;
+  if (lease.requestKey !== null) rest.requestKey = lease.requestKey;
+  if (lease.fingerprint !== null) rest.fingerprint = lease.fingerprint;
   if (lease.heldUntil !== null) rest.heldUntil = lease.heldUntil;
   if (lease.verified) rest.verified = lease.verified;
   if (lease.linkedTo !== null) rest.linkedTo = lease.linkedTo;
@@ -391,6 +395,8 @@ function leaseOf(
     activeAt: rest.activeAt ?? acquiredAt,
     bookedAt: rest.bookedAt ?? null,
     claimBy: rest.claimBy ?? null,
+    requestKey: rest.requestKey ?? null,
+    fingerprint: rest.fingerprint ?? null,
     heldUntil: rest.heldUntil ?? null,
     verified: rest.verified ?? false,
     linkedTo: rest.linkedTo ?? null,

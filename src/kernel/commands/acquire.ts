@@ -7,7 +7,8 @@ import { conclude, followUp } from "../aftermath.ts";
 import { becomeExecuting, becomePaused, noteRetry, pauseWounded } from "../agents/agent-life.ts";
 import { blindSince, observe, resourcesOf } from "../agents/observing.ts";
 import type { Acquire } from "../contract/commands.ts";
-import { suffixFrom } from "../contract/ids.ts";
+import { requestIdOf, suffixFrom } from "../contract/ids.ts";
+import type { Lease } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply, Verdict } from "../contract/replies.ts";
 import { findBar } from "../deciding/admission.ts";
@@ -34,6 +35,7 @@ import { enterStandby } from "../requests/standby-index.ts";
 import { mayBeStored } from "../requests/stored-keys.ts";
 import { answerAfter, endIfSwept, type Later, sweep, these } from "../requests/sweep.ts";
 import { keyReused } from "./ended.ts";
+import { liveLease } from "./holding.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply | Later<Reply> {
   const { tenant, now } = turn;
@@ -76,7 +78,11 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
 function findRepeated(turn: Turn, agent: AgentEntry, command: Acquire, key: string, fingerprint: string): Reply | null {
   const known = agent.keys.get(key);
   if (known !== undefined && known.record.fingerprint !== fingerprint) return keyReused();
-  if (known !== undefined) return describeRequest(turn, known, command.collect !== false);
+  if (known?.kind === "request") return describeRequest(turn, known, command.collect !== false);
+  if (known?.kind === "lease") {
+    const lease = liveLease(turn, known.record.id);
+    if (lease !== undefined) return granted(requestIdOf(lease.record.id), [lease.record]);
+  }
   if (turn.tenant.counters.record.keysStoredUntil <= turn.now || command.keyLookedUp === true) return null;
   return mayBeStored(turn, agent.record.id, key) ? { type: "request_key_unknown", key, fingerprint } : null;
 }
@@ -122,12 +128,26 @@ function woundInSlices(
   return answerAfter(turn, wounding, (later) => describeRequest(later, request));
 }
 
+function granted(requestId: string, leases: readonly Lease[]): Reply {
+  return { type: "granted", requestId, leases, warnings: [], observation: null, claimBy: null };
+}
+
+/** A key is kept by its lease where one lease is all that there is to say; otherwise the request has a record (W10). */
 function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): Reply {
   if (agent.standby !== null) endStandby(turn, agent.standby, agent);
   const suffix = suffixFrom(turn.now, command.entropy);
   const requestId = `req_${suffix}`;
   const { pausedAt, concerns } = agent.record;
   const since = pausedAt === null && concerns.length === 0 ? null : blindSince(agent, manifest.intents);
+  const binds = needsCells(turn.tenant, manifest.claims);
+  const { requestKey: key } = command;
+  const isCarried =
+    key !== null &&
+    !binds &&
+    since === null &&
+    manifest.claims.length === 1 &&
+    manifest.picked.length === 0 &&
+    manifest.warnings.length === 0;
   const terms = {
     suffix,
     ttl: manifest.ttl,
@@ -135,12 +155,15 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
     purpose: command.purpose,
     tokens: command.tokens,
     claimBy: null,
-    binds: needsCells(turn.tenant, manifest.claims),
+    binds,
     agentId: agent.record.id,
+    requestKey: isCarried ? key : null,
+    fingerprint: isCarried ? manifest.fingerprint : null,
   };
   const leases = beginLeases(turn, agent, manifest.claims, terms);
-  const { binds } = terms;
-  if (command.requestKey !== null || binds) {
+  const [first] = leases;
+  if (isCarried && first !== undefined) agent.keys.set(key, first);
+  else if (key !== null || binds) {
     const request = requestOf(turn, agent, manifest, requestId, command);
     attachLeases(turn, request, leases);
     if (binds) {

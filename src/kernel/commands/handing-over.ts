@@ -3,6 +3,7 @@
 import { decidingPriority, inUnit, moveAgent, noteIdle } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import { type Actor, commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
+import { requestIdOf } from "../contract/ids.ts";
 import { readPredicate, strengths, strengthsConflict } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
@@ -36,7 +37,7 @@ import { namesOverlap } from "../names/pattern.ts";
 import { canonicalName, parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { question } from "../policies/matching.ts";
 import { permissionsOf, whyNotPermitted } from "../policies/permissions.ts";
-import { noteEndedLease } from "../requests/request-life.ts";
+import { addRequest, attachLeases, noteEndedLease } from "../requests/request-life.ts";
 import { endStandby } from "../requests/standby.ts";
 import { answerAfter, type Later, noRequestEnd, sweep } from "../requests/sweep.ts";
 import { completeIfDone } from "./holding.ts";
@@ -72,9 +73,11 @@ export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLe
     noteHandover(turn, one.record, now, command.version);
     unlinkFromHolder(one);
     linkToHolder(tenant, one, receiver);
-    if (one.request !== null) noteHandedOver(turn, one.request, one.record);
+    const request = one.request ?? requestCarriedBy(turn, giver, one);
+    if (request !== null) noteHandedOver(turn, request, one.record);
     one.request = null;
-    reissue(turn, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holderId, claimBy: null });
+    const moving = { agentId: receiver.record.id, holder: receiver.holderId, claimBy: null };
+    reissue(turn, one, { ...one.record, ...moving, requestKey: null, fingerprint: null });
     emitLease(turn, one, "lease.transferred", giver.holderId);
   }
   noteIdle(turn, giver);
@@ -135,6 +138,20 @@ function firstRefusal(leases: readonly LeaseEntry[], whyNot: (lease: LeaseEntry)
     if (refusal !== null) return refusal;
   }
   return null;
+}
+
+/** W10: a record for the request that its lease stands for, because the two part; null: there is none. */
+function requestCarriedBy(turn: Turn, agent: AgentEntry, lease: LeaseEntry): RequestEntry | null {
+  const { id, agentId, predicate, resource, units, ttl, idleTimeout, purpose, tokens } = lease.record;
+  const { requestKey: key, fingerprint } = lease.record;
+  if (key === null || fingerprint === null) return null;
+  const intents = [{ predicate, resource, units, to: null, pick: null }];
+  const asked = { intents, picked: [], waitTimeout: 0, observeSince: null, warnings: [] };
+  const terms = { id: requestIdOf(id), agentId, key, fingerprint, ttl, idleTimeout, purpose, tokens, ...asked };
+  const request = addRequest(turn, agent, terms);
+  agent.keys.set(key, request);
+  attachLeases(turn, request, [lease]);
+  return request;
 }
 
 /** For the request through which the giver got it the lease is over: asked for again, it is shown as ended. */

@@ -299,8 +299,8 @@ export function countMemory({ tenants }: Pick<State, "tenants">, handles: readon
     if (entry.alive) {
       bytes = fixedBytes[kind];
       if (kind === "lease") {
-        const { resource, purpose } = record as Lease;
-        bytes += resource.length + (purpose === null ? 0 : purpose.length);
+        const { resource, purpose, requestKey } = record as Lease;
+        bytes += resource.length + (purpose?.length ?? 0) + (requestKey?.length ?? 0);
       } else if (kind === "agent") {
         const { labels, concerns } = record as Agent;
         for (const label in labels) bytes += 2 * textBytes + label.length + (labels[label]?.length ?? 0);

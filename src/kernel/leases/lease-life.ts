@@ -46,6 +46,9 @@ export interface GrantTerms {
   readonly binds: boolean;
   /** Who acts: the holder itself, or the worker of a task. */
   readonly agentId: string;
+  /** Where the lease stands for its request (W10). */
+  readonly requestKey?: string | null;
+  readonly fingerprint?: string | null;
 }
 
 /** Grants one intent. If any of its manifest is on a bound resource, all are BINDING until the last cell is done (G6). */
@@ -79,6 +82,8 @@ export function beginLease(
     activeAt: now,
     bookedAt: null,
     claimBy: terms.claimBy,
+    requestKey: terms.requestKey ?? null,
+    fingerprint: terms.fingerprint ?? null,
     heldUntil: null,
     verified: false,
     linkedTo: linkedIndex === null ? null : leaseIdWith(terms.suffix, linkedIndex),
@@ -274,7 +279,8 @@ export function finishLease(
   else if (state.past.recent.oldestOrdinal <= state.past.endedCount - limits.endsRememberedMax) forgetOld(state);
   if (as !== "RELEASED" && before.state !== "CLOSING") noteLost(turn, entry, before);
   if (entry.holder.kind === "agent") noteIdle(turn, entry.holder);
-  if (entry.request !== null || entry.parked !== null || entry.holder.kind === "task") {
+  const isAskedFor = entry.request !== null || entry.record.requestKey !== null;
+  if (isAskedFor || entry.parked !== null || entry.holder.kind === "task") {
     state.consequences.push({ type: "lease_ended", lease: entry });
   }
   if (!isTaskLease(entry.record)) freeNameOf(turn, entry);

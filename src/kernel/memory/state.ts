@@ -87,8 +87,8 @@ export interface AgentEntry extends Ranked, Entry<"agent"> {
   readonly open: Set<RequestEntry>;
   /** The request that stands by (W14). While there is one, the agent has no lease and nothing open. */
   standby: RequestEntry | null;
-  /** Granted and open requests by their idempotency keys (W10). */
-  readonly keys: Map<string, RequestEntry>;
+  /** Granted and open requests by their idempotency keys, or the leases that stand for them (W10). */
+  readonly keys: Map<string, RequestEntry | LeaseEntry>;
   /** Requests that have ended, but can still be asked for. */
   readonly remembered: Set<RequestEntry>;
   digest: DigestEntry | null;

@@ -91,10 +91,29 @@ test("W10: a revoked or released grant is answered so", () => {
   const world = createWorld("a");
   const revoked = world.grant("a", x, { key: "k" });
   world.revoke({ leaseId: revoked.id });
-  world.refused("lease_revoked", world.acquire("a", x, { key: "k" }));
+  const again = (key: string) => world.expect("refused", world.askHistory(world.acquire("a", x, { key }))).code;
+  assert.equal(again("k"), "lease_revoked");
   const released = world.grant("a", x, { key: "k2" });
   world.release(released.id);
-  world.refused("lease_released", world.acquire("a", x, { key: "k2" }));
+  assert.equal(again("k2"), "lease_released");
+});
+
+test("W10: a lease that stands for its request keeps the key, over restarts, until it ends; then the store has it", () => {
+  const world = createWorld("a");
+  const { requestId, leases } = world.grants("a", x, { key: "k" });
+  assert.deepEqual(world.requests(), [], "the request has no record");
+  const again = (intent = x) => world.acquire("a", intent, { key: "k" });
+  for (const round of ["before", "after"]) {
+    const { requestId: repeated, leases: same } = world.expect("granted", world.ask(again()));
+    assert.deepEqual([repeated, same[0]?.id], [requestId, leases[0]?.id], `${round} a restart`);
+    world.refused("request_id_reused", again("MUTATES FILE:/y"));
+    world.crash();
+  }
+  world.release(leases[0]?.id ?? "");
+  assert.equal(world.expect("request_key_unknown", world.ask(again())).key, "k");
+  assert.equal(world.expect("refused", world.askHistory(again())).code, "lease_released");
+  world.later(limits.requestMemoryMs);
+  assert.equal(world.ask(again()).type, "granted", "its time is over");
 });
 
 test("W10: a granted request whose leases have ended is answered with how, for ten minutes", () => {
@@ -122,27 +141,30 @@ test("W10: a granted request whose leases have ended is answered with how, for t
 function crowdedWorld() {
   const world = createWorld("a", "b");
   const cycle = (key: string): void => {
-    world.grant("a", x, { key });
+    world.grants("a", both, { key });
     world.releaseAll("a");
   };
   cycle("first");
   for (let n = 1; n < limits.requestMemoryPerTenantMax; n++) cycle(`k${n}`);
-  return { world, cycle, again: (key: string, intent = x) => world.acquire("a", intent, { key }) };
+  return { world, cycle, again: (key: string, intents = both) => world.acquire("a", intents, { key }) };
 }
 
 test("W10, S4: memory keeps the tenant's youngest ended requests; beyond them the store answers for a key", () => {
   const { world, again, cycle } = crowdedWorld();
   const live = world.grants("b", "MUTATES FILE:/b", { key: "first" });
   world.refused("lease_released", again("first"));
-  world.grant("a", x, { key: "one more" });
+  world.grants("a", both, { key: "one more" });
   // One that is alive pushes nothing out.
   world.refused("lease_released", again("first"));
   world.releaseAll("a");
-  assert.equal(world.requests().length, limits.requestMemoryPerTenantMax + 1);
+  assert.equal(world.requests().length, limits.requestMemoryPerTenantMax);
   assert.equal(world.expect("request_key_unknown", world.ask(again("first"))).key, "first");
   const answer = world.expect("refused", world.askHistory(again("first")));
   assert.deepEqual([answer.code, answer.leaseId !== undefined], ["lease_released", true]);
-  assert.equal(world.expect("refused", world.askHistory(again("first", "MUTATES FILE:/y"))).code, "request_id_reused");
+  assert.equal(
+    world.expect("refused", world.askHistory(again("first", ["MUTATES FILE:/z"]))).code,
+    "request_id_reused",
+  );
   assert.equal(world.grants("b", "MUTATES FILE:/b", { key: "first" }).requestId, live.requestId, "a live one stays");
   // Memory knows these, or knows that nobody does.
   world.refused("lease_released", again("k1"));
@@ -157,7 +179,7 @@ test("W10: after a restart the store is asked for every unknown key, until none 
   assert.equal(world.askHistory(again("never used")).type, "granted", "which the store does not know");
   world.releaseAll("a");
   assert.equal(world.expect("refused", world.askHistory(again("first"))).code, "lease_released");
-  world.pass(limits.requestMemoryMs);
+  world.pass(limits.requestMemoryMs + limits.keysStoredAheadMs);
   assert.equal(world.ask(again("another")).type, "granted");
 });
 

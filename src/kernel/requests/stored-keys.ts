@@ -2,13 +2,15 @@
  * Keys of requests that have ended, beyond those that memory keeps (W10):
  *
  *   a grant is over ──► tenant.remembered ──── ten minutes later ───────────────► forgotten
- *                          └─ 20,000 newer ones ─► a row of the store ─ pruned ──┘
+ *     │                    └─ 20,000 newer ones ─► a row of the store ─ pruned ──┘
+ *     └─ its lease stood for it ────────────────────┘
  *
  * The filter knows which keys became rows, so that the store is asked for those only.
  */
+import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState, EndedRequest, Lease, Millis, Request } from "../contract/records.ts";
 import { addKey, mayHaveKey } from "../index/key-filter.ts";
-import { type Turn, updateCounters } from "../memory/state.ts";
+import { type LeaseEntry, type Turn, updateCounters } from "../memory/state.ts";
 
 /** Memory has enough of them. The store keeps the key for the rest of its time; what has none is forgotten. */
 export function leaveKeyToStore(turn: Turn, request: Request): void {
@@ -16,7 +18,24 @@ export function leaveKeyToStore(turn: Turn, request: Request): void {
   if (endedRequestOf(request, now) === null || request.key === null) return;
   const until = request.forgetAt ?? now;
   addKey(tenant.storedKeys, nameOf(request.agentId, request.key), until, now);
-  if (tenant.counters.record.keysStoredUntil < until) updateCounters(turn, { keysStoredUntil: until });
+  storeUntil(turn, until);
+}
+
+/** The lease that stood for its request has ended: the store has the key, in the same commit (see endedRequestOfLease). */
+export function leaveKeyOfLease(turn: Turn, { holder, record }: LeaseEntry): void {
+  const { tenant, now } = turn;
+  const { requestKey, agentId } = record;
+  if (requestKey === null || holder.kind !== "agent") return;
+  holder.keys.delete(requestKey);
+  const until = now + limits.requestMemoryMs;
+  addKey(tenant.storedKeys, nameOf(agentId, requestKey), until, now);
+  storeUntil(turn, until);
+}
+
+/** Only a restart reads it: noted ahead, so that it changes once in a while and not with each key. */
+function storeUntil(turn: Turn, until: Millis): void {
+  if (turn.tenant.counters.record.keysStoredUntil < until)
+    updateCounters(turn, { keysStoredUntil: until + limits.keysStoredAheadMs });
 }
 
 /** Whether the store has to be asked before a request with this key is decided, because memory does not know it. */
@@ -35,6 +54,13 @@ export function endedRequestOf(request: Request, now: Millis): EndedRequest | nu
   const lease = endOfGrant(ended);
   const endedAs = lease.state as EndedLeaseState;
   return { tenant, agentId, key, fingerprint, leaseId: lease.id, endedAs, endReason: lease.endReason };
+}
+
+/** What the store is to keep of a request whose lease stood for it; null: it has no key. */
+export function endedRequestOfLease(lease: Lease): EndedRequest | null {
+  const { tenant, agentId, requestKey: key, fingerprint, id: leaseId, endReason } = lease;
+  if (key === null || fingerprint === null) return null;
+  return { tenant, agentId, key, fingerprint, leaseId, endedAs: lease.state as EndedLeaseState, endReason };
 }
 
 /** W10: what a grant that is over is answered with. Of several ends it is one that the holder did not want. */

@@ -1,6 +1,7 @@
 /** What a store would have of the past, for the kernel's tests: how leases, tasks and keyed requests ended. */
 import type { Command } from "../contract/commands.ts";
 import { requestIdOf } from "../contract/ids.ts";
+import { limits } from "../contract/limits.ts";
 import type { EndedRequest, Lease, Millis, StoredRecord } from "../contract/records.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { EndedTask } from "../contract/task-records.ts";
@@ -10,6 +11,7 @@ import {
   answerForEndedTask,
   answerForStoredKey,
   endedRequestOf,
+  endedRequestOfLease,
   type Step,
 } from "../kernel.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
@@ -18,7 +20,7 @@ export class TestHistory {
   readonly leases = new Map<string, Lease>();
   readonly tasks = new Map<string, EndedTask>();
   /** By agent and key: what memory has forgotten before its time (W10). */
-  private readonly requests = new Map<string, EndedRequest>();
+  private readonly requests = new Map<string, EndedRequest & { readonly until: Millis }>();
 
   take(changes: Step["changes"], now: Millis): void {
     for (const handle of changes) {
@@ -26,16 +28,18 @@ export class TestHistory {
       const { kind, record } = handle as StoredRecord;
       if (kind === "lease") this.leases.set(record.id, record);
       if (kind === "task") this.tasks.set(record.id, { ...record, payload: payloadOf(handle) });
-      const request = kind === "request" ? endedRequestOf(record, now) : null;
-      if (request !== null) this.requests.set(`${request.agentId} ${request.key}`, request);
+      const request =
+        kind === "request" ? endedRequestOf(record, now) : kind === "lease" ? endedRequestOfLease(record) : null;
+      const until = now + limits.requestMemoryMs;
+      if (request !== null) this.requests.set(`${request.agentId} ${request.key}`, { ...request, until });
     }
   }
 
   /** The kernel's answer, completed as an engine would; null: the key of an acquire is not known here either. */
-  complete(command: Command, reply: Reply): Reply | null {
+  complete(command: Command, reply: Reply, now: Millis): Reply | null {
     if (reply.type === "request_key_unknown" && command.type === "acquire") {
       const known = this.requests.get(`${command.agentId} ${reply.key}`);
-      return known === undefined ? null : answerForStoredKey(reply, known);
+      return known === undefined || known.until <= now ? null : answerForStoredKey(reply, known);
     }
     if (reply.type !== "refused") return reply;
     switch (reply.code) {

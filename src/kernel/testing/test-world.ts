@@ -219,7 +219,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     /** As an engine asks: what the kernel no longer knows is looked up among the ended. */
     askHistory(ask: Ask): Reply {
       const reply = perform(ask);
-      const completed = history.complete(complete(ask), reply);
+      const completed = history.complete(complete(ask), reply, base.now);
       return completed ?? perform({ ...ask, keyLookedUp: true } as Ask);
     },
     refused(code: RefusalCode, ask: Ask): Refusal {
