@@ -1,8 +1,9 @@
 /**
  * What one lock cycle (acquire and release) costs the server: one stream connection with 1, 16, 64 and 256 callers, by
  * cycles a second and by processor time of each of the server's threads, which depends less on how busy the machine is.
+ * The load sends a frame a command (own), a frame a turn (turn), or is the SDK (sdk).
  *
- *   npm run bench:cycles [-- --seconds 3] [-- --callers 1,16,64,256] [-- --frames own,turn]
+ *   npm run bench:cycles [-- --seconds 3] [-- --callers 1,16,64,256] [-- --frames own,turn,sdk]
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -12,25 +13,25 @@ const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "3" },
     callers: { type: "string", default: "1,16,64,256" },
-    frames: { type: "string", default: "own,turn" },
+    frames: { type: "string", default: "own,turn,sdk" },
   },
 });
 
+/** As in peers/locks.ts. */
+const sdkWarmUpSeconds = 0.7;
 const server = await startLeasehold();
 const threads = `/proc/${server.child.pid}/task`;
 try {
   for (const frames of values.frames.split(",")) {
     for (const callers of values.callers.split(",")) {
       const before = threadTimes();
-      const { rate, cpuUs } = await runLoad<{ rate: number; cpuUs: number }>(
-        "load-cycles.ts",
-        server.port,
-        callers,
-        values.seconds,
-        frames,
-      );
-      // The load also runs for a second before it counts.
-      const cycles = rate * (Number(values.seconds) + 1);
+      const isSdk = frames === "sdk";
+      const [script, ...args]: [string, ...(string | number)[]] = isSdk
+        ? ["peers/locks.ts", "leasehold-stream", server.port, callers, values.seconds]
+        : ["load-cycles.ts", server.port, callers, values.seconds, frames];
+      const { rate, cpuUs } = await runLoad<{ rate: number; cpuUs: number }>(script, ...args);
+      // The load also runs before it counts.
+      const cycles = rate * (Number(values.seconds) + (isSdk ? sdkWarmUpSeconds : 1));
       const spent = [...threadTimes()].map(([id, time]) => [id, time - (before.get(id) ?? 0)] as const);
       const parts = new Map<string, number>();
       for (const [id, us] of spent) {

@@ -1,6 +1,6 @@
 /**
  * One system's lock cycles as a user's program runs them: N callers, each takes a lock on a new name and releases it,
- * again and again. Prints cycles a second.
+ * again and again. Prints cycles a second, and the processor time of this process a cycle.
  *
  *   node bench/peers/locks.ts SYSTEM ADDRESS CALLERS SECONDS
  */
@@ -33,18 +33,22 @@ const systems: Readonly<Record<string, (address: string, callers: number) => Pro
 const [name = "", address = "", callersText = "1", secondsText = "3"] = process.argv.slice(2);
 const open = systems[name];
 if (open === undefined) throw new Error(`unknown system "${name}": ${Object.keys(systems).join(", ")}`);
-console.log(JSON.stringify({ rate: await measure(open, Number(callersText), Number(secondsText)) }));
+console.log(JSON.stringify(await measure(open, Number(callersText), Number(secondsText))));
 process.exit(0);
 
 async function measure(
   openSystem: (address: string, callers: number) => Promise<System>,
   callers: number,
   seconds: number,
-): Promise<number> {
+): Promise<{ readonly rate: number; readonly cpuUs: number }> {
   const system = await openSystem(address, callers);
   const began = performance.now() + warmUpMs;
   const end = began + seconds * 1_000;
   let cycles = 0;
+  let cpu = process.cpuUsage();
+  setTimeout(() => {
+    cpu = process.cpuUsage();
+  }, warmUpMs);
   const call = async (caller: number): Promise<void> => {
     for (let round = 0; performance.now() < end; round++) {
       await system.cycle(caller, `${process.pid}/${caller}/${round}`);
@@ -53,8 +57,9 @@ async function measure(
     }
   };
   await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
+  const { user, system: kernel } = process.cpuUsage(cpu);
   await system.close();
-  return cycles / seconds;
+  return { rate: cycles / seconds, cpuUs: (user + kernel) / Math.max(1, cycles) };
 }
 
 /** One agent a caller, a new name each time. */

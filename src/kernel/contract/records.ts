@@ -14,7 +14,6 @@ import {
   named,
   omitted,
   optional,
-  optionalLike,
   record,
   text,
   time,
