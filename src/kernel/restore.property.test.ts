@@ -65,7 +65,7 @@ test("a kernel restored from its records alone goes on exactly like the one that
 });
 
 /** With the store's answer for a key that memory does not know: a restored kernel asks for every one (W10). */
-function decide(state: State, command: Command, now: number, history: TestHistory): Decided {
+function decide(state: State, command: Command, now: number, history: TestHistory): Outcome {
   const first = apply(state, command, now);
   if (first.reply.type !== "request_key_unknown") return first;
   const known = history.complete(command, first.reply, now);
@@ -77,7 +77,7 @@ function decide(state: State, command: Command, now: number, history: TestHistor
     changes: [...first.changes, ...second.changes],
   };
 }
-type Decided = Pick<Step, "events" | "changes"> & { readonly reply: Reply };
+type Outcome = Pick<Step, "events" | "changes"> & { readonly reply: Reply };
 
 test("a lease that is stored twice is not restored twice", () => {
   const records = snapshot(stateWithLeases());

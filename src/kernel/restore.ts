@@ -32,6 +32,7 @@ import { rememberMarks } from "./receipts/marks.ts";
 import { enqueue, openFor } from "./requests/request-life.ts";
 import { isOpen } from "./requests/request-states.ts";
 import { enterStandby } from "./requests/standby-index.ts";
+import { noteKeyOfEnded, noteKeysUnknownBefore } from "./requests/stored-keys.ts";
 import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { placeForeign } from "./tasks/foreign-obligations.ts";
@@ -196,6 +197,7 @@ function withSharedScopes(record: Agent, byKey: Map<string, Agent["scopes"]>): A
 /** In the order of time: each ended lease, and each write that is stored by itself (A4). */
 function restorePast({ state, turns, writes }: Restoring, { leases, from }: EndedLeases): void {
   state.past.from = from;
+  for (const { tenant } of turns.values()) noteKeysUnknownBefore(tenant, from);
   const past: (Moment & { readonly add: () => void })[] = [];
   for (const { record, row } of writes) {
     const turn = turnOf(turns, record.tenant);
@@ -204,6 +206,7 @@ function restorePast({ state, turns, writes }: Restoring, { leases, from }: Ende
   const stored = new Set(writes.map(({ record }) => pastKey(record)));
   for (const lease of leases) {
     const turn = turnOf(turns, lease.tenant);
+    noteKeyOfEnded(turn.tenant, lease);
     // It was kept by itself because the lease was about to be deleted.
     if (stored.size > 0 && stored.has(pastKey({ ...lease, at: lease.endedAt ?? 0 }))) continue;
     const { fence, predicate, endedAt } = lease;

@@ -83,7 +83,7 @@ function findRepeated(turn: Turn, agent: AgentEntry, command: Acquire, key: stri
     const lease = liveLease(turn, known.record.id);
     if (lease !== undefined) return granted(requestIdOf(lease.record.id), [lease.record]);
   }
-  if (turn.tenant.counters.record.keysStoredUntil <= turn.now || command.keyLookedUp === true) return null;
+  if (command.keyLookedUp === true) return null;
   return mayBeStored(turn, agent.record.id, key) ? { type: "request_key_unknown", key, fingerprint } : null;
 }
 

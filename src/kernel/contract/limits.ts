@@ -44,8 +44,6 @@ export const limits = {
   /** W10: how long ended requests are remembered, and how many of a tenant by memory; beyond, the store has their keys. */
   requestMemoryMs: 600_000,
   requestMemoryPerTenantMax: 20_000,
-  /** W10: how far ahead it is noted until when the store may have keys. */
-  keysStoredAheadMs: 60_000,
   /** S4: an agent without lease or request is forgotten after a week. */
   agentIdleMs: 7 * 24 * 3_600_000,
   leaseTimeWindowMs: 24 * 3_600_000,

@@ -17,7 +17,7 @@ interface Block {
 export interface KeyFilter {
   blocks: Block[];
   /** Until then there may be keys from before a restart, of which nothing is known. */
-  readonly olderUntil: Millis;
+  olderUntil: Millis;
 }
 
 const wordsPerBlock = 2 ** 16;

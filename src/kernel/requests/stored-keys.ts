@@ -10,7 +10,7 @@
 import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState, EndedRequest, Lease, Millis, Request } from "../contract/records.ts";
 import { addKey, mayHaveKey } from "../index/key-filter.ts";
-import { type LeaseEntry, type Turn, updateCounters } from "../memory/state.ts";
+import { type LeaseEntry, type TenantEntry, type Turn, updateCounters } from "../memory/state.ts";
 
 /** Memory has enough of them. The store keeps the key for the rest of its time; what has none is forgotten. */
 export function leaveKeyToStore(turn: Turn, request: Request): void {
@@ -18,29 +18,33 @@ export function leaveKeyToStore(turn: Turn, request: Request): void {
   if (endedRequestOf(request, now) === null || request.key === null) return;
   const until = request.forgetAt ?? now;
   addKey(tenant.storedKeys, nameOf(request.agentId, request.key), until, now);
-  storeUntil(turn, until);
+  if (tenant.counters.record.keysStoredUntil < until) updateCounters(turn, { keysStoredUntil: until });
 }
 
 /** The lease that stood for its request has ended: the store has the key, in the same commit (see endedRequestOfLease). */
-export function leaveKeyOfLease(turn: Turn, { holder, record }: LeaseEntry): void {
-  const { tenant, now } = turn;
-  const { requestKey, agentId } = record;
-  if (requestKey === null || holder.kind !== "agent") return;
-  holder.keys.delete(requestKey);
-  const until = now + limits.requestMemoryMs;
-  addKey(tenant.storedKeys, nameOf(agentId, requestKey), until, now);
-  storeUntil(turn, until);
+export function leaveKeyOfLease({ tenant }: Turn, { holder, record }: LeaseEntry): void {
+  if (record.requestKey === null || holder.kind !== "agent") return;
+  holder.keys.delete(record.requestKey);
+  noteKeyOfEnded(tenant, record);
 }
 
-/** Only a restart reads it: noted ahead, so that it changes once in a while and not with each key. */
-function storeUntil(turn: Turn, until: Millis): void {
-  if (turn.tenant.counters.record.keysStoredUntil < until)
-    updateCounters(turn, { keysStoredUntil: until + limits.keysStoredAheadMs });
+/** Such a key is in the store: of one that ends now, and at a restart of those that ended before. */
+export function noteKeyOfEnded({ storedKeys }: TenantEntry, { requestKey, agentId, endedAt }: Lease): void {
+  if (requestKey === null || endedAt === null) return;
+  addKey(storedKeys, nameOf(agentId, requestKey), endedAt + limits.requestMemoryMs, endedAt);
+}
+
+/** At a restart: all leases that ended since `from` are known with their keys; of those before it nothing is. */
+export function noteKeysUnknownBefore({ storedKeys }: TenantEntry, from: Millis): void {
+  if (from > 0) storedKeys.olderUntil = Math.max(storedKeys.olderUntil, from + limits.requestMemoryMs);
 }
 
 /** Whether the store has to be asked before a request with this key is decided, because memory does not know it. */
 export function mayBeStored({ tenant, now }: Turn, agentId: string, key: string): boolean {
-  return mayHaveKey(tenant.storedKeys, nameOf(agentId, key), now);
+  const { storedKeys } = tenant;
+  return (
+    (storedKeys.blocks.length > 0 || storedKeys.olderUntil > now) && mayHaveKey(storedKeys, nameOf(agentId, key), now)
+  );
 }
 
 function nameOf(agentId: string, key: string): string {
