@@ -3,11 +3,12 @@
  * derived from its record, its leases and its requests whenever they are read; nothing is stored or decided by it.
  */
 
+import { blindSince, lookAround } from "./agents/observing.ts";
 import { type Activity, silentMsMax } from "./contract/activities.ts";
 import { limits } from "./contract/limits.ts";
 import { SHARED } from "./contract/predicates.ts";
 import type { Agent, Lease, Millis, Request } from "./contract/records.ts";
-import type { Blocker } from "./contract/replies.ts";
+import type { Blocker, Observation } from "./contract/replies.ts";
 import { leaseBlocker } from "./deciding/verdicts.ts";
 import { some } from "./index/placed-lists.ts";
 import { search } from "./index/resource-search.ts";
@@ -48,6 +49,14 @@ export function activityOfAgent(
 ): AgentActivity | null {
   const agent = tenants.get(tenantId)?.agents.get(agentId);
   return agent === undefined ? null : describeAgent(agent, now, leasesMax);
+}
+
+/** A4: the update that the agent would get if it went on now. It still gets it. */
+export function observationOfAgent(state: State, tenantId: string, agentId: string, now: Millis): Observation | null {
+  const tenant = state.tenants.get(tenantId);
+  const agent = tenant?.agents.get(agentId);
+  if (tenant === undefined || agent === undefined) return null;
+  return lookAround({ state, tenant, now }, agent, blindSince(agent, []) ?? now, []);
 }
 
 /** The leases of others on what an agent without a request died for or lost. */

@@ -33,7 +33,7 @@ import { describeRequest } from "./requests/describe.ts";
 import { isOpen } from "./requests/request-states.ts";
 import { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
-export { type AgentActivity, activitiesOf, activityOfAgent, inTheWayOf } from "./activity.ts";
+export { type AgentActivity, activitiesOf, activityOfAgent, inTheWayOf, observationOfAgent } from "./activity.ts";
 export { type PolicyTest, type PolicyVerdict, testPolicies } from "./commands/policy-test.ts";
 export { NameIndex } from "./index/name-index.ts";
 export { namesOverlap } from "./names/pattern.ts";

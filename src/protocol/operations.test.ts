@@ -55,6 +55,7 @@ const beyondApi = [
   "GET /v1/activity",
   "GET /v1/waits",
   "GET /v1/history",
+  "GET /v1/agents/{agent_id}/observation",
   "GET /v1/cells/connect",
   "POST /v1/cells/{cell}/readmit",
   "GET /v1/token-keys",

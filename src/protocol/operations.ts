@@ -1,7 +1,7 @@
 /** All operations, in the order in which the documents show them. HTTP routes, stream, OpenAPI, MCP and SDK are made of it. */
 
 import * as agents from "./agents/agents.ts";
-import { getDigest, resumeAgent, saveDigest } from "./agents/digests.ts";
+import { getDigest, getObservation, resumeAgent, saveDigest } from "./agents/digests.ts";
 import { acquire, cancelRequest, getRequest, listRequests } from "./leases/acquiring.ts";
 import { releaseAll, releaseLease, revoke } from "./leases/ending.ts";
 import * as holding from "./leases/holding.ts";
@@ -35,6 +35,7 @@ export const operations: readonly Operation[] = [
   agents.unpauseAgent,
   saveDigest,
   getDigest,
+  getObservation,
   resumeAgent,
   agents.verifyAll,
   agents.renewAgentToken,

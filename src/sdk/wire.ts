@@ -1608,6 +1608,10 @@ export interface OperationInputs {
     /** The agent's id. */
     readonly agent_id: string;
   };
+  readonly get_observation: {
+    /** The agent's id. */
+    readonly agent_id: string;
+  };
   readonly resume_agent: {
     /** The agent's id. */
     readonly agent_id: string;
@@ -2445,6 +2449,7 @@ export interface OperationAnswers {
   readonly unpause_agent: Agent;
   readonly save_digest: Digest;
   readonly get_digest: Digest;
+  readonly get_observation: ObservationUpdate;
   readonly resume_agent: Resumed;
   readonly verify_all: {
     readonly now: string;
@@ -2713,6 +2718,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   unpause_agent: { method: "POST", path: "/v1/agents/{agent_id}/unpause" },
   save_digest: { method: "PUT", path: "/v1/agents/{agent_id}/digest" },
   get_digest: { method: "GET", path: "/v1/agents/{agent_id}/digest" },
+  get_observation: { method: "GET", path: "/v1/agents/{agent_id}/observation" },
   resume_agent: { method: "POST", path: "/v1/agents/{agent_id}/resume" },
   verify_all: { method: "POST", path: "/v1/agents/{agent_id}/verify-all" },
   renew_agent_token: { method: "POST", path: "/v1/agents/{agent_id}/token" },

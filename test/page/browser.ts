@@ -1,12 +1,16 @@
 /** A real Chromium for the tests of the page, and what must never happen in it. */
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import chromium from "@sparticuz/chromium";
 import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from "playwright-core";
 
-/** Pictures of the run, to be looked at. */
-const pictures = "tmp/page";
+/** Pictures of the run, to be looked at: kept when it is over, and replaced by those of the next. */
+export const pictures = join(
+  tmpdir(),
+  `leasehold-page-${process.env["LEASEHOLD_TEST_STORE"] === "postgres" ? "postgres" : "sqlite"}`,
+);
 
 export async function openBrowser(): Promise<Browser> {
   return driver.launch({

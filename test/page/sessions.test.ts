@@ -152,11 +152,14 @@ test("the page is served whole or not at all, with a strict policy, compressed, 
   assert.equal((await fetch(`${address.url}/`, { headers: { "if-none-match": etag } })).status, 304);
   const files = [...html.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, path]) => path ?? "");
   assert.ok(files.some((path) => path.endsWith(".js")) && files.every((path) => !path.startsWith("/")));
+  let weight = html.length;
   for (const path of files.filter((one) => one.startsWith("assets/"))) {
     const file = await fetch(`${address.url}/${path}`, { headers: { "accept-encoding": "br" } });
     assert.deepEqual([file.status, file.headers.get("content-encoding")], [200, "br"], path);
     assert.match(file.headers.get("cache-control") ?? "", /immutable/);
+    weight += Number(file.headers.get("content-length"));
   }
+  assert.ok(weight > 10_000 && weight < 150_000, `${weight} bytes compressed`);
   for (const path of ["/assets/nothing.js", "/assets/..%2f..%2fpackage.json", "/assets/../package.json"]) {
     assert.equal((await fetch(`${address.url}${path}`)).status, 404, path);
   }

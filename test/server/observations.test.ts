@@ -167,3 +167,18 @@ test("A4, A5: the register survives a restart, and the last version outlives the
   });
   assert.equal(again.status, 200);
 });
+
+test("A4: who watches sees what an agent has missed, as often as it asks, and the agent gets it all the same", async (t) => {
+  const { held, post, get } = await died(t);
+  await post(`/v1/leases/${held.id}/release`, { version: "v2" });
+  for (let n = 0; n < 2; n++) {
+    const { status, body } = await get<Update>("/v1/agents/young/observation");
+    assert.equal(status, 200);
+    assert.deepEqual(news({ observation_update: body } as Updated), ["old FILE:/x v2"]);
+  }
+  const granted = await post<Updated>("/v1/acquire", { agent_id: "young", intents: mutates("FILE:/x") });
+  assert.deepEqual(news(granted.body), ["old FILE:/x v2"]);
+  assert.deepEqual((await get<Update>("/v1/agents/young/observation")).body.changes, [], "it knows now");
+  const unknown = await get("/v1/agents/nobody/observation");
+  assert.deepEqual([unknown.status, unknown.body.error], [404, "agent_unknown"]);
+});

@@ -24,6 +24,8 @@ export const isAbove = computed(() => {
   const role = session.value?.role;
   return role === "operator" || role === "supervisor";
 });
+/** Sees everything but what agents and tasks carry in confidence. */
+export const isReader = computed(() => session.value?.role === "reader");
 export const isOperator = computed(() => session.value?.role === "operator");
 
 export async function askWho(): Promise<void> {

@@ -1,7 +1,7 @@
 /** One agent: where it is in its unit of work, what it holds and asks for, its checkpoint, and its last signs of life. */
-import type { Agent, Digest, Lease, OpenRequest, Task } from "../../../src/sdk/wire.ts";
+import type { Agent, Digest, Lease, ObservationUpdate, OpenRequest, Task } from "../../../src/sdk/wire.ts";
 import { call, Refusal } from "../api/client.ts";
-import { isAbove } from "../api/session.ts";
+import { isAbove, isReader } from "../api/session.ts";
 import { concerns } from "../live/event-text.ts";
 import { changes, lanes, lanesVersion, recent, recentVersion } from "../live/store.ts";
 import { cancelRequest, pauseAgent, releaseLease, revokeAgent, revokeLease, unpauseAgent } from "../ui/actions.ts";
@@ -22,7 +22,7 @@ export function AgentScreen({ id }: { readonly id: string }) {
   const may = isAbove.value;
   if (read.value === null)
     return <Screen title={id}>{read.error === null ? <p>Reading…</p> : <p class="error">{read.error}</p>}</Screen>;
-  const { agent, leases, requests, digest, tasks } = read.value;
+  const { agent, leases, requests, digest, observation, tasks } = read.value;
   return (
     <Screen
       title={id}
@@ -67,6 +67,7 @@ export function AgentScreen({ id }: { readonly id: string }) {
           </Panel>
         </div>
         <div class="column">
+          <Meanwhile observation={observation} />
           <Checkpoint digest={digest} />
           <Tasks id={id} tasks={tasks} />
           <SignsOfLife id={id} />
@@ -81,16 +82,17 @@ async function readAgent(id: string) {
     if (error instanceof Refusal && error.status < 500) return null;
     throw error;
   };
-  const [agent, leases, requests, digest, own, worked] = await Promise.all([
+  const [agent, leases, requests, digest, observation, own, worked] = await Promise.all([
     call("get_agent", { agent_id: id }),
     call("list_leases", { agent_id: id, limit: 200 }),
     call("list_requests", { agent_id: id, limit: 50 }),
-    call("get_digest", { agent_id: id }).catch(orNull),
+    isReader.value ? null : call("get_digest", { agent_id: id }).catch(orNull),
+    call("get_observation", { agent_id: id }),
     call("list_tasks", { principal_ai: id, limit: 20 }).catch(orNull),
     call("list_tasks", { worker_id: id, limit: 20 }).catch(orNull),
   ]);
   const tasks = new Map([...(worked?.tasks ?? []), ...(own?.tasks ?? [])].map((task) => [task.task_id, task]));
-  return { agent, leases: leases.leases, requests: requests.requests, digest, tasks: [...tasks.values()] };
+  return { agent, leases: leases.leases, requests: requests.requests, digest, observation, tasks: [...tasks.values()] };
 }
 
 function State({ agent, leases }: { readonly agent: Agent; readonly leases: readonly Lease[] }) {
@@ -183,12 +185,36 @@ function RequestLine({ request, may }: { readonly request: OpenRequest; readonly
   );
 }
 
+/** A4: the update that it would get if it went on now. */
+function Meanwhile({ observation }: { readonly observation: ObservationUpdate }) {
+  const { changes: made, since, truncated } = observation;
+  if (made.length === 0 && !truncated) return null;
+  return (
+    <Panel title={`What others did meanwhile: ${count(made.length)}${truncated ? " and more" : ""}`}>
+      <p class="quiet">
+        It has not seen these since {timeOfDay(since)}, and gets them as an observation update when it goes on.
+      </p>
+      <ul class="plain log">
+        {made.toReversed().map(({ resource, predicate, agent_id, at, version }) => (
+          <li key={`${at} ${resource} ${predicate}`}>
+            <time class="mono quiet">{timeOfDay(at)}</time> <AgentLink id={agent_id} />{" "}
+            <span class="quiet">{predicate}</span> <ResourceName name={resource} />
+            {version === undefined ? null : <span class="quiet"> now {version}</span>}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
 function Checkpoint({ digest }: { readonly digest: Digest | null }) {
   if (digest === null)
     return (
       <Panel title="Checkpoint">
         <p class="quiet">
-          It has saved none. An agent that saves a digest can be resumed after a crash: <code>PUT …/digest</code>.
+          {isReader.value
+            ? "A checkpoint may hold anything, so readers are not shown it."
+            : "It has saved none. One that is saved (PUT …/digest) lets another instance go on after a crash."}
         </p>
       </Panel>
     );

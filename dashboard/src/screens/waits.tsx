@@ -30,11 +30,11 @@ export function WaitsScreen() {
         agent_id: agent === "" ? null : agent,
         resource: resource === "" ? null : resource,
       });
-      return { edges: waits.flatMap(edgesOf), hasMore: next_cursor !== null, at: serverNow() };
+      return { waiting: waits.length, edges: waits.flatMap(edgesOf), hasMore: next_cursor !== null, at: serverNow() };
     },
     changes.waits,
   );
-  const { edges = [], hasMore = false, at = 0 } = read.value ?? {};
+  const { edges = [], waiting = 0, hasMore = false, at = 0 } = read.value ?? {};
   const edge = edges.find(({ id }) => id === chosen.value) ?? null;
   const names = [...new Set(edges.map((one) => nameOf(one.wait)))].sort();
   return (
@@ -58,8 +58,9 @@ export function WaitsScreen() {
           ]}
         />
         <span class="quiet">
-          {count(edges.length)} {edges.length === 1 ? "edge" : "edges"}
-          {hasMore ? ` of the first ${shownMax} that wait` : ""}
+          <b>{count(waiting)}</b>
+          {hasMore ? " and more" : ""} {waiting === 1 ? "waits" : "wait"}, {count(edges.length)}{" "}
+          {edges.length === 1 ? "edge" : "edges"}
         </span>
       </div>
       {read.error === null ? null : <p class="error">{read.error}</p>}

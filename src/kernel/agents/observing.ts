@@ -36,6 +36,13 @@ export function blindSince({ record }: AgentEntry, intents: readonly Intent[]): 
  * for, died for or lost, its backlog, and what it holds.
  */
 export function observe(turn: Turn, agent: AgentEntry, since: Millis, asked: readonly string[]): Observation {
+  const observation = lookAround(turn, agent, since, asked);
+  forgetConcerns(turn, agent);
+  return observation;
+}
+
+/** The same for somebody who watches: the agent still gets it. */
+export function lookAround(turn: Turn, agent: AgentEntry, since: Millis, asked: readonly string[]): Observation {
   const { concerns, concernsCut } = agent.record;
   const digest = agent.digest?.record ?? null;
   const fallback = Math.min(since, digest?.savedAt ?? since);
@@ -54,7 +61,6 @@ export function observe(turn: Turn, agent: AgentEntry, since: Millis, asked: rea
     // It could see this one until the pause.
     if (!covered.has(resource)) search.gather(resource, since, false);
   }
-  forgetConcerns(turn, agent);
   return search.result(since);
 }
 

@@ -4,7 +4,7 @@ import { without } from "../../kernel/contract/field.ts";
 import { agentId } from "../../kernel/contract/inputs.ts";
 import { judgement } from "../../kernel/contract/replies.ts";
 import * as shapes from "../leases/shapes.ts";
-import { above, acting } from "../operating/roles.ts";
+import { above, acting, reading } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { findJsonFault } from "../schema/free-json.ts";
 import { inputs, parts } from "../schema/from-fields.ts";
@@ -56,6 +56,20 @@ export const getDigest = query({
   example,
   replies: [ok(shapes.digest, "The digest.")],
   errors: ["agent_unknown", "digest_unknown"],
+});
+
+export const getObservation = query({
+  name: "get_observation",
+  path: "/v1/agents/{agent_id}/observation",
+  fields: inputs({ agentId }, {}),
+  roles: reading,
+  summary: "Shows what others did meanwhile",
+  description:
+    "The update that the agent would get if it went on now (A4), for those who watch it; the agent still gets it. Empty for " +
+    "one that is not blind to anything.",
+  example,
+  replies: [ok(shapes.observationUpdate, "The update.")],
+  errors: ["agent_unknown"],
 });
 
 const resumed = {

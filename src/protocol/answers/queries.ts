@@ -4,7 +4,7 @@ import type { Actor } from "../../kernel/contract/commands.ts";
 import type { Values } from "../../kernel/contract/field.ts";
 import type { Policy } from "../../kernel/contract/policy-records.ts";
 import type { Agent, Cell, Key, Lease, LeaseState, Resource, Role, Tenant } from "../../kernel/contract/records.ts";
-import type { Reply } from "../../kernel/contract/replies.ts";
+import type { Observation, Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
 import type {
   ForeignObligation,
@@ -38,6 +38,7 @@ interface QueryFields {
   readonly list_agents: Paging & { readonly state: string | null };
   readonly get_agent: { readonly agentId: string };
   readonly get_digest: { readonly agentId: string };
+  readonly get_observation: { readonly agentId: string };
   readonly list_leases: Paging & {
     readonly resource: string | null;
     readonly agentId: string | null;
@@ -254,8 +255,14 @@ export interface PolicyAnswer extends PolicyVerdict {
   readonly type: "policy_verdict";
 }
 
+export interface ObservationAnswer {
+  readonly type: "observation";
+  readonly observation: Observation;
+}
+
 export type QueryReply =
   | Reply
+  | ObservationAnswer
   | Page
   | ReadAnswer
   | TokenAnswer

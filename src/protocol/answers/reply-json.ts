@@ -141,6 +141,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(200, verifiedTokenObject(reply, context.now));
     case "token_keys":
       return answerJson(200, { keys: showAll(views.tokenKey, reply.keys) });
+    case "observation":
+      return answerJson(200, show(observationFields, reply.observation));
     case "usage":
       return answerJson(200, { tenant_id: reply.tenantId, usage: reply.usage });
     case "overview":

@@ -94,6 +94,7 @@ export function createEventStreams(
     const stream: Stream = { socket, shown, isCaughtUp: false };
     /** Frames that wait for `batch_ms` to be one write. */
     let gathered: Buffer[] = [];
+    const filterKey = filterKeyOf(query);
     const write = (frames: Buffer): void => {
       socket.write(frames);
       slowReaders.wrote(frames.length);
@@ -104,7 +105,7 @@ export function createEventStreams(
     const flush = (): void => {
       const frames = gathered;
       gathered = [];
-      if (frames.length > 0 && !socket.destroyed) write(Buffer.concat(frames));
+      if (frames.length > 0 && !socket.destroyed) write(joined(frames, filterKey));
     };
     const stop = followEvents(
       service,
@@ -116,7 +117,8 @@ export function createEventStreams(
           return;
         }
         if (query.batchMs === 0) return write(frameOf(seq, text));
-        if (gathered.length === 0) setTimeout(flush, query.batchMs);
+        // All streams of one interval are written to at the same moments, so that they can share what is written.
+        if (gathered.length === 0) setTimeout(flush, query.batchMs - (performance.now() % query.batchMs));
         gathered.push(frameOf(seq, text));
         if (gathered.length >= gatheredMax) flush();
       },
@@ -246,6 +248,25 @@ function frameOf(seq: number, text: string): Buffer {
     lastText = text;
   }
   return lastFrame;
+}
+
+/** Equal for streams that are given the same events. */
+function filterKeyOf({ tenant, types, resource, agentId, seesAudit }: EventQuery): string {
+  return JSON.stringify([tenant, types, resource, agentId, seesAudit]);
+}
+
+let lastJoined: { readonly frames: readonly Buffer[]; readonly key: string; readonly text: Buffer } | null = null;
+
+/** Of many open pages each gathers the same frames: they are copied together once. */
+function joined(frames: readonly Buffer[], key: string): Buffer {
+  const isSame =
+    lastJoined !== null &&
+    lastJoined.key === key &&
+    lastJoined.frames.length === frames.length &&
+    lastJoined.frames[0] === frames[0] &&
+    lastJoined.frames.at(-1) === frames.at(-1);
+  if (!isSame) lastJoined = { frames, key, text: Buffer.concat(frames) };
+  return lastJoined?.text ?? Buffer.concat(frames);
 }
 
 /** Resolves when what was written before has been taken, or never will be. */

@@ -6,6 +6,7 @@ import {
   findRecord,
   keysIn,
   type ListedKind,
+  observationOfAgent,
   policiesOf,
   type Reader,
   recordsOf,
@@ -51,6 +52,13 @@ export async function runQuery(
 const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K>) => Promise<QueryResult> } = {
   get_agent: getAgent,
   get_digest: getDigest,
+  get_observation: ({ engine }, query) =>
+    answerFrom(engine, query, (state, now) => {
+      const observation = observationOfAgent(state, query.tenant, query.agentId, now);
+      return observation === null
+        ? refuse("agent_unknown", "There is no such agent; register it first.")
+        : { type: "observation", observation };
+    }),
   list_agents: ({ engine }, query) =>
     listPage(engine, query, {
       ...inTenant("agent", query),
