@@ -23,7 +23,7 @@ const { values } = parseArgs({
     all: { type: "boolean", default: false },
   },
 });
-const speedBar = 0.6;
+const speedBar = 0.8;
 const seed = Number(values.seed);
 const thinkMs: readonly [number, number] = values.short ? [400, 1_200] : [3_000, 9_000];
 const scale: Scale = {
@@ -58,7 +58,12 @@ const fleet: FleetResult[] = [];
 /**
  * An agent that does not claim first learns of a conflict only when it writes, and repeats its work: safe but slower.
  */
-const ways: readonly Way[] = ["no guards", ...(values.all ? ["guards" as const] : []), "guards, claiming first"];
+const ways: readonly Way[] = [
+  "no guards",
+  ...(values.all ? ["guards" as const] : []),
+  "guards, claiming first",
+  "guards and MCP",
+];
 for (const way of ways) {
   const result = await runFleet(way, scale, edits, limitMs);
   fleet.push(result);

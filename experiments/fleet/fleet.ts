@@ -4,7 +4,7 @@ import { type Edit, edited, fileNames, idealMs, lostEdits, type Scale } from "./
 import { makePlace, type Place } from "./repository.ts";
 import { openSession, type Session } from "./session.ts";
 
-export type Way = "no guards" | "guards" | "guards, claiming first";
+export type Way = "no guards" | "guards" | "guards, claiming first" | "guards and MCP";
 
 export interface FleetResult {
   readonly way: Way;
@@ -78,16 +78,19 @@ async function guarded(
 ): Promise<boolean> {
   const rest = [...edits];
   let life = 0;
-  let session = openSession(place, `agent-${edits[0]?.agent}-${life}`);
+  let session = await openSession(place, `agent-${edits[0]?.agent}-${life}`);
   const triedAt = new Map<string, number>();
-  for (let edit = await next(rest, triedAt); edit !== null; edit = await next(rest, triedAt)) {
+  const canWait = way === "guards and MCP";
+  for (let edit = await next(rest, triedAt, canWait); edit !== null; edit = await next(rest, triedAt, canWait)) {
     if (end.aborted) return false;
-    const result = await attempt(place, session, edit, way, counts);
+    const wasTried = performance.now() - (triedAt.get(edit.file) ?? -retryMs) < retryMs;
+    const result = await attempt(place, session, edit, way, counts, wasTried);
     if (result === "done") continue;
     if (result === "crashed") {
       counts.crashes++;
+      session.crash();
       await pause(restartMs);
-      session = openSession(place, `agent-${edit.agent}-${++life}`);
+      session = await openSession(place, `agent-${edit.agent}-${++life}`);
       // What it had written stays; what it had not written is lost.
       if (edit.crash === "thinking") rest.unshift({ ...edit, crash: null });
       continue;
@@ -97,11 +100,12 @@ async function guarded(
     rest.push(edit);
   }
   await session.endTurn();
+  session.crash();
   return true;
 }
 
-/** The first edit whose file was not denied recently, else the one whose denial is oldest. */
-async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>): Promise<Edit | null> {
+/** The first edit whose file was not denied recently, else the one whose denial is oldest, for which it can also wait in line. */
+async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>, canWait: boolean): Promise<Edit | null> {
   const now = performance.now();
   const leftMs = ({ file }: Edit): number => Math.max(0, (triedAt.get(file) ?? -retryMs) + retryMs - now);
   const best = rest.reduce<Edit | null>(
@@ -109,7 +113,7 @@ async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>): Promise
     null,
   );
   if (best === null) return null;
-  await pause(leftMs(best));
+  if (!canWait) await pause(leftMs(best));
   rest.splice(rest.indexOf(best), 1);
   return best;
 }
@@ -120,9 +124,11 @@ async function attempt(
   edit: Edit,
   way: Way,
   counts: Counts,
+  waits: boolean,
 ): Promise<"done" | "denied" | "crashed"> {
   const { id, file, thinkMs, crash } = edit;
   if (way === "guards, claiming first" && (await session.claim(file)).isDenied) return "denied";
+  if (way === "guards and MCP" && (await session.acquire(file, waits)).isDenied) return "denied";
   for (;;) {
     const text = await session.read(file);
     await pause(thinkMs);

@@ -135,7 +135,7 @@ const optimistic: Runner = async (place, { id, steps }, _agent, counts) => {
  * Each file is claimed when the task reaches it. If it is denied, the task undoes its writes, releases and restarts.
  */
 const guarded: Runner = async (place, { id, steps }, agent, counts, end) => {
-  const session = openSession(place, `grower-${agent}`);
+  const session = await openSession(place, `grower-${agent}`);
   for (let tries = 0; !end.aborted; tries++) {
     if (tries > 0) {
       counts.retries++;
@@ -159,7 +159,10 @@ const guarded: Runner = async (place, { id, steps }, agent, counts, end) => {
     }
     if (isBlocked) for (const [file, text] of undo) await session.wrote(file, text);
     await session.endTurn();
-    if (!isBlocked) return true;
+    if (isBlocked) continue;
+    session.crash();
+    return true;
   }
+  session.crash();
   return false;
 };

@@ -1,5 +1,5 @@
 /** A real git repository with the guards installed, and a real server for it. */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,8 +16,9 @@ export interface Place {
   write(file: string, text: string): void;
   /** The command that Claude Code would run at this event. */
   command(event: string): string;
-  /** Runs a command line in the repository; its exit code and output. */
-  shell(command: string, input: string): Promise<{ readonly code: number | null; readonly stdout: string }>;
+  /** The command line, as an MCP entry starts it. */
+  program(...args: readonly string[]): readonly string[];
+  resource(file: string): string;
   remove(): Promise<void>;
 }
 
@@ -62,15 +63,8 @@ export async function makePlace(files: readonly string[], settings: object): Pro
     read: (file) => readFileSync(join(root, file), "utf8"),
     write: (file, text) => writeFileSync(join(root, file), text),
     command: (event) => hooks[event]?.[0]?.hooks[0]?.command ?? "",
-    shell: (command, input) =>
-      new Promise((resolve) => {
-        const child = spawn("/bin/sh", ["-c", command], { cwd: root, env, stdio: ["pipe", "pipe", "ignore"] });
-        let stdout = "";
-        child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-        child.stdin.on("error", () => undefined);
-        child.stdin.end(input);
-        child.once("close", (code) => resolve({ code, stdout }));
-      }),
+    program: (...args) => [process.execPath, binary, ...args],
+    resource: (file) => `FILE:/fleet/${file}`,
     async remove() {
       await server.close();
       rmSync(folder, { recursive: true, force: true });
