@@ -5,9 +5,6 @@ import { operations } from "../src/protocol/operations.ts";
 import { readSources } from "./sources/imports.ts";
 
 const pages = readSources(["docs/**/*.md", "README.md"]);
-/** In docs/api.md, names that are fixed for what is not built. */
-const reservedHeading = "## Names reserved for what is not built";
-
 const routes = new Set(
   Object.values(operations).flatMap(({ method, path, also }) => [
     routeOf(method, path),
@@ -17,26 +14,14 @@ const routes = new Set(
 
 test("docs name only routes that exist", () => {
   assert.deepEqual(
-    pages.flatMap(({ path, text }) => unknownRoutes(built(text)).map((route) => `${path}: ${route}`)),
+    pages.flatMap(({ path, text }) => unknownRoutes(text).map((route) => `${path}: ${route}`)),
     [],
   );
 });
 
 test("docs name only error codes that exist beside a status", () => {
   assert.deepEqual(
-    pages.flatMap(({ path, text }) => unknownCodes(built(text)).map((code) => `${path}: ${code}`)),
-    [],
-  );
-});
-
-test("names that docs/api.md reserves are not built yet", () => {
-  const page = pages.find(({ path }) => path === "docs/api.md")?.text ?? "";
-  const reserved = page.slice(page.indexOf(reservedHeading));
-  assert.notEqual(reserved, page);
-  const named = routesIn(reserved);
-  assert.ok(named.length > 0);
-  assert.deepEqual(
-    named.filter((route) => routes.has(route)),
+    pages.flatMap(({ path, text }) => unknownCodes(text).map((code) => `${path}: ${code}`)),
     [],
   );
 });
@@ -50,10 +35,6 @@ test("an unknown route or code is found", () => {
   ]);
   assert.deepEqual(unknownCodes("409 `dedupe_conflict`, 404 `lease_forgotten`"), ["lease_forgotten"]);
 });
-
-function built(text: string): string {
-  return text.split(reservedHeading)[0] ?? "";
-}
 
 function unknownRoutes(text: string): readonly string[] {
   return routesIn(text).filter((route) => !routes.has(route));

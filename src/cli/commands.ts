@@ -58,6 +58,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     serve: () => import("./commands/serve.ts"),
     doctor: () => import("./commands/doctor.ts"),
     migrate: () => import("./commands/migrate.ts"),
+    cluster: () => import("./commands/cluster.ts"),
     keys: () => import("./commands/keys.ts"),
     policy: () => import("./commands/policy.ts"),
     tenants: () => import("./commands/tenants.ts"),

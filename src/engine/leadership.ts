@@ -271,7 +271,7 @@ export class Leadership {
 
 /** After a resignation, how long others have to be elected. */
 const standBackMs = 5_000;
-/** So that one which hangs, and is given up after as long, leaves time for two more. */
+/** So that one which hangs and is given up leaves time for another. */
 const renewalsPerLease = 4;
 /** What is taken off the lease when it is counted here: for clocks that drift, and for answers on their way out. */
 const marginShare = 1 / 6;

@@ -37,12 +37,13 @@ POST /v1/tenants | GET /v1/tenants | POST /v1/tenants/{tenant_id}/suspend | POST
 PUT /v1/tenants/{tenant_id}/settings | PUT /v1/tenants/{tenant_id}/quotas
 POST /v1/keys | GET /v1/keys | DELETE /v1/keys | DELETE /v1/keys/{key_id}
 GET /v1/policies | GET /v1/policies/{policy_id} | PUT /v1/policies/{policy_id} | DELETE /v1/policies/{policy_id}
-POST /v1/policies/test | GET /v1/audit`;
+POST /v1/policies/test | GET /v1/audit | GET /v1/cluster`;
 
 /** What API.md does not name, and a running server needs. */
 const beyondApi = [
   "POST /v1/agents/{agent_id}/token",
   "POST /v1/backup",
+  "POST /v1/cluster/resign",
   "POST /v1/keys/{key_id}/assign",
   "POST /v1/keys/{key_id}/rotate",
   "DELETE /v1/artifacts/{sha256}",

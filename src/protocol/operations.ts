@@ -7,6 +7,7 @@ import { releaseAll, releaseLease, revoke } from "./leases/ending.ts";
 import * as holding from "./leases/holding.ts";
 import { listAudit } from "./operating/audit.ts";
 import { backup } from "./operating/backup.ts";
+import { getCluster, resignLeader } from "./operating/cluster.ts";
 import { assignName, createKey, deleteKey, listKeys, rotateKey } from "./operating/keys.ts";
 import * as policies from "./operating/policies.ts";
 import * as sessions from "./operating/sessions.ts";
@@ -136,6 +137,8 @@ export const operations: readonly Operation[] = [
   tokens.listTokenKeys,
   tokens.rotateTokenKeys,
   backup,
+  getCluster,
+  resignLeader,
 ];
 
 const byName: ReadonlyMap<string, Operation> = new Map(operations.map((operation) => [operation.name, operation]));

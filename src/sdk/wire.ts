@@ -166,6 +166,46 @@ export interface CellView {
     readonly leases: number;
   }[];
 }
+export interface Cluster {
+  /** Only servers on PostgreSQL can be several. */
+  readonly store: "memory" | "postgres" | "sqlite";
+  /** Of the server that answers. */
+  readonly server_id: string;
+  /** The service's time. */
+  readonly now: string;
+  readonly servers: readonly ClusterServer[];
+  readonly shards: readonly ClusterShard[];
+}
+export interface ClusterServer {
+  /** Of the process: another one after each start. */
+  readonly server_id: string;
+  /** Where other servers reach it. */
+  readonly url: string | null;
+  /** Of Leasehold. */
+  readonly version: string;
+  /** Whether it reported to the database within the last five seconds. */
+  readonly alive: boolean;
+  /** False: it was started with --no-lead, and only passes requests on. */
+  readonly may_lead: boolean;
+  /** When it first reported. */
+  readonly started_at: string;
+  /** When it last reported. */
+  readonly seen_at: string;
+}
+export interface ClusterShard {
+  /** Its number. */
+  readonly shard: number;
+  /** Of its leader; null: nobody leads it. */
+  readonly server_id: string | null;
+  /** Of its leader. */
+  readonly url: string | null;
+  /** Grows with every change of leader. */
+  readonly epoch: number;
+  /** When this leader was elected. */
+  readonly since: string | null;
+  /** How long the leader's lease lasts without a renewal. */
+  readonly lease_left_ms: number | null;
+}
 export interface CreatedTask {
   /** The task's id. */
   readonly task_id: string;
@@ -2430,6 +2470,8 @@ export interface OperationInputs {
     /** How long tokens of the key before stay good; six minutes if left out, 0 ends them at once. */
     readonly overlap_ms?: number | null | undefined;
   };
+  readonly get_cluster: Readonly<Record<string, never>>;
+  readonly resign_leader: Readonly<Record<string, never>>;
 }
 
 /** What each operation answers where it is not refused. */
@@ -2700,6 +2742,13 @@ export interface OperationAnswers {
   readonly test_policies: PolicyVerdict;
   readonly list_token_keys: TokenKeys;
   readonly rotate_token_keys: TokenKeys;
+  readonly get_cluster: Cluster;
+  readonly resign_leader: {
+    /** Of the server that resigns. */
+    readonly server_id: string;
+    /** Of the term that ends. */
+    readonly epoch: number;
+  };
 }
 
 export interface Route {
@@ -2803,6 +2852,8 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   test_policies: { method: "POST", path: "/v1/policies/test" },
   list_token_keys: { method: "GET", path: "/v1/token-keys" },
   rotate_token_keys: { method: "POST", path: "/v1/token-keys/rotate" },
+  get_cluster: { method: "GET", path: "/v1/cluster" },
+  resign_leader: { method: "POST", path: "/v1/cluster/resign" },
 };
 
 export type ErrorCode =

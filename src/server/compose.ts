@@ -20,6 +20,7 @@ import { startNotingUses } from "./auth/key-uses.ts";
 import { createReaders } from "./auth/may-read.ts";
 import { OwnerCredential } from "./auth/owner.ts";
 import type { RateLimits } from "./auth/rate-limit.ts";
+import { aloneIn, type Cluster, createClusterHandlers } from "./cluster/cluster.ts";
 import { type Config, NoKeys } from "./config/config.ts";
 import { version } from "./config/version.ts";
 import { createPage } from "./dashboard/page.ts";
@@ -47,6 +48,7 @@ export async function composeServer(
     readonly tlsReloadMs?: number;
     /** Absent: beside the rest. Servers that share data share this folder too. */
     readonly artifactsFolder?: string;
+    readonly isInMemory?: boolean;
   },
   /** For artifacts, and where a backup is put together; with a store on disk, its data. */
   folder: string,
@@ -78,6 +80,7 @@ export async function composeServer(
     throw new NoKeys(isLoopback(host) ? "a proxy lets others in" : `${host} is not loopback`);
   }
 
+  const cluster = front?.cluster ?? (await ownCluster());
   const gate = createGate(config);
   const readers = createReaders(service, onLoopback);
   const connections = new Connections(service.uses, config);
@@ -90,6 +93,7 @@ export async function composeServer(
     connections: () => connections.size,
     eventStreams: () => eventStreams.size,
     streamConnections: () => streams.connections,
+    term: cluster,
   };
   service.tracing = await findTracing(version);
   const metrics = createMetrics(service, counts, version);
@@ -116,6 +120,7 @@ export async function composeServer(
       version,
       events: eventStreams.open,
       backup: createBackup(service, folder),
+      cluster: createClusterHandlers(service, cluster),
       artifacts: createArtifactHandlers(service, readers),
       sessions: createSessionHandlers({ service, gate, isLoopback: onLoopback, version }),
       page: createPage(version),
@@ -186,6 +191,12 @@ export async function composeServer(
   };
   return running;
 
+  async function ownCluster(): Promise<Cluster> {
+    const { epoch = 0 } = (await engine.store.watch()) ?? {};
+    const known = { store: config.isInMemory ? "memory" : "sqlite", epoch, since: engine.now() } as const;
+    return aloneIn(known, { url: () => running.address.url, version, now: engine.now });
+  }
+
   /**
    * In order: nobody new comes in, what is held is answered with how things stand, streams end, what is under way is
    * committed and answered, and then the data is let go. At the deadline connections that are still open are closed.
@@ -212,6 +223,7 @@ export async function composeServer(
 export interface ServerFront {
   readonly address: RunningServer["address"];
   readonly origin: string;
+  readonly cluster: Cluster;
   hand(server: HttpServer | SecureServer | null): void;
 }
 

@@ -59,7 +59,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     if (store === "sqlite") await removeLeftovers(data);
     if (store === "sqlite") return await composeServer(engine, { ...config, log }, data);
     const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
-    return await composeServer(engine, { ...config, log }, folder, () =>
+    return await composeServer(engine, { ...config, log, isInMemory: true }, folder, () =>
       rmSync(folder, { recursive: true, force: true }),
     );
   } catch (error) {

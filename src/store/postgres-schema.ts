@@ -137,6 +137,17 @@ const steps: readonly ((schema: string) => string)[] = [
   INSERT INTO ${schema}.settings VALUES ('shards', '1');
   INSERT INTO ${schema}.shards (shard, system, timeline) SELECT 0, '', '';
   `,
+  (schema) => `
+  -- The servers that are there, by their own reports.
+  CREATE TABLE ${schema}.servers (
+    server text PRIMARY KEY,
+    url text NOT NULL,
+    version text NOT NULL,
+    may_lead int NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    seen_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  ) WITH (fillfactor = 50);
+  `,
 ];
 
 /** For people and dashboards. Nothing in the program reads them. */

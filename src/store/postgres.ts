@@ -98,6 +98,8 @@ class PostgresStore extends PostgresHistory implements Store {
     if (row === null) throw await whyLost(this.#candidate);
     try {
       this.#writer = await this.#connectWriter();
+      // Now, because the first renewal has little time for it.
+      this.#renewer = await this.#connectRenewer().catch(() => null);
       const [count] = await this.db.read(`SELECT count(*) AS count FROM ${this.table("live")} WHERE shard = $1`, [
         this.shard,
       ]);
@@ -123,13 +125,13 @@ class PostgresStore extends PostgresHistory implements Store {
     const epoch = this.#epoch;
     const askedAt = performance.now();
     const lastsMs = this.#leaseMs;
-    const timeoutMs = Math.floor(lastsMs / 4);
+    const timeoutMs = this.#renewalMsMax;
     // The two belong together: what passed since is counted from both.
     const time = now === null ? "" : `, now = greatest(now, ${Math.floor(now)}), stored_at = clock_timestamp()`;
     let renewer = this.#renewer;
     try {
       if (renewer === null) {
-        renewer = await this.db.connect(() => undefined, timeoutMs);
+        renewer = await this.#connectRenewer();
         // Closed meanwhile: nobody else would end it.
         if (this.refusal !== null) throw this.refusal;
         this.#renewer = renewer;
@@ -303,6 +305,15 @@ class PostgresStore extends PostgresHistory implements Store {
       else this.#writer = null;
     }, this.#outcomeMsMax);
     return writer;
+  }
+
+  #connectRenewer(): Promise<pg.Client> {
+    return this.db.connect(() => undefined, this.#renewalMsMax);
+  }
+
+  /** With a renewal due at every quarter of the lease, one that hangs leaves time for another. */
+  get #renewalMsMax(): number {
+    return Math.floor(this.#leaseMs / 3);
   }
 
   #fail(fault: StoreFault): void {

@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import * as shapes from "../../src/protocol/leases/shapes.ts";
-import type { Agent, Key, Resource, Tenant } from "../../src/sdk/wire.ts";
+import type { Agent, Key, OperationAnswers, Resource, Tenant } from "../../src/sdk/wire.ts";
 import {
   assertFits,
   assertOneLine,
@@ -168,6 +168,15 @@ describe("operating", { concurrency: 3 }, () => {
     const alone = await start(["doctor", "--url", "http://127.0.0.1:9"]).ended;
     assert.equal(alone.code, 7);
     assert.match(alone.stdout, /problem {2}server {2}no server answers at http:\/\/127\.0\.0\.1:9; start one/);
+  });
+
+  test("cluster status shows who leads, and cluster resign needs another server", async () => {
+    const { servers, shards } = await server.json<OperationAnswers["get_cluster"]>(["cluster", "status"]);
+    assert.deepEqual([servers.length, shards.length, shards[0]?.server_id], [1, 1, servers[0]?.server_id]);
+    assert.match((await server.line(["cluster", "status"])).stdout, /^http:\S+\tleads\t/m);
+    const alone = await server.line(["cluster", "resign", "--yes"]);
+    assert.equal(alone.code, 2);
+    assertOneLine(alone, "No other server could lead");
   });
 
   test("serve, keys, backup and restore work on one data folder, from the first key to a restored copy", async () => {

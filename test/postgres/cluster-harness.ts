@@ -39,7 +39,7 @@ export async function testCluster(t: TestContext, base?: string): Promise<TestCl
     data,
     masterKeyFile,
     start: async (options = {}) => {
-      const server = (await startServer({ ...common, leaderLeaseMs: 2_000, ...options })) as ClusterServer;
+      const server = (await startServer({ ...common, leaderLeaseMs: 3_000, ...options })) as ClusterServer;
       ends.push(() => server.close());
       return server;
     },

@@ -78,7 +78,7 @@ test("without a leader there is 503 no_leader with Retry-After, and no request g
 for (const pausedMs of [0, 1_000])
   test(`a leader that is paused past its lease${pausedMs > 0 ? " for longer" : ""} answers nothing and commits nothing when it wakes`, async (t) => {
     const cluster = await testCluster(t);
-    const { child, url } = await cluster.spawn(["--leader-lease-ms", "1500"]);
+    const { child, url } = await cluster.spawn(["--leader-lease-ms", "2500"]);
     const second = await cluster.start();
     const old = clientOf(url);
     const client = clientOf(second.address.url);
@@ -106,7 +106,7 @@ for (const pausedMs of [0, 1_000])
 
 test("a killed leader is followed by another, with everything that it had acknowledged", async (t) => {
   const cluster = await testCluster(t);
-  const { child, url } = await cluster.spawn(["--leader-lease-ms", "1500"]);
+  const { child, url } = await cluster.spawn(["--leader-lease-ms", "2500"]);
   const second = await cluster.start();
   const client = clientOf(url);
   await client.register("a");

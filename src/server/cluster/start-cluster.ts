@@ -14,12 +14,14 @@ import type { Opened, Store } from "../../store/store.ts";
 import { ReloadingTls } from "../../trust/server-tls.ts";
 import { composeServer, parserOptions, type ServerFront } from "../compose.ts";
 import type { Config } from "../config/config.ts";
+import { version } from "../config/version.ts";
 import { createGate } from "../http/edge.ts";
 import type { Service } from "../service.ts";
 import type { RunningServer } from "../start.ts";
 import { checkClock, checkDurability } from "./database-checks.ts";
 import { Front } from "./front.ts";
 import { createPassOn } from "./pass-on.ts";
+import { ServerRegistry } from "./registry.ts";
 import { MasterKey, SharedSecrets } from "./secrets.ts";
 
 export interface ClusterConfig extends Config {
@@ -53,6 +55,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
   const serverUrl = config.advertiseUrl ?? advertised(address);
   const server = randomUUID();
   const secrets = new SharedSecrets(db, key);
+  const registry = new ServerRegistry(db, { server, url: serverUrl, version, mayLead: !config.noLead });
   let service: Service | null = null;
 
   const begin = async (store: Store, opened: Opened, lease: CountedLease): Promise<Term> => {
@@ -68,6 +71,11 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     const own: ServerFront = {
       address,
       origin: new URL(address.url).origin,
+      cluster: {
+        ...{ store: "postgres", server, epoch: opened.epoch, since: engine.now() },
+        view: () => registry.view(),
+        resign: () => leadership?.resign(),
+      },
       hand: (server) => {
         inner = server;
         if (server === null) front.serving = null;
@@ -98,6 +106,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
   const release = async (): Promise<void> => {
     passOn.close();
     await front.close();
+    await registry.close();
     await db.close();
     rmSync(folder, { recursive: true, force: true });
   };
@@ -107,6 +116,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     await checkDurability(db, config.acceptVolatile, log);
     await checkClock(db, config.wall ?? Date.now);
     await secrets.check();
+    await registry.start();
     await leading.start();
   } catch (fault) {
     await leading.close();

@@ -5,6 +5,7 @@ import { openApiDocument } from "../../protocol/documents/openapi.ts";
 import { challengeHeader, challengePattern, proofHeader } from "../../trust/owner-token.ts";
 import type { ArtifactHandlers } from "../artifacts/artifacts.ts";
 import { tenantHeader } from "../auth/authenticate.ts";
+import type { createClusterHandlers } from "../cluster/cluster.ts";
 import type { Metrics } from "../operating/metrics.ts";
 import type { Service } from "../service.ts";
 import { jsonType, sendAnswer, sendText } from "./edge.ts";
@@ -20,16 +21,19 @@ export interface EdgeOptions {
   readonly sessions: Readonly<
     Record<"get_session" | "create_session" | "end_session" | "create_session_link", EdgeHandler>
   >;
+  readonly cluster: ReturnType<typeof createClusterHandlers>;
   readonly page: EdgeHandler;
 }
 
 /** By the names of their operations; the page at `/` is beside them. */
-export function createEdges({ service, metrics, version, events, backup, artifacts, sessions, page }: EdgeOptions) {
+export function createEdges(options: EdgeOptions) {
+  const { service, metrics, version, events, backup, artifacts, sessions, cluster, page } = options;
   // Made once it is asked for: it is large, and most servers are never asked.
   let openapi: string | null = null;
   return {
     events,
     ...sessions,
+    ...cluster,
     backup,
     put_artifact: artifacts.put,
     get_artifact: artifacts.get,

@@ -15,6 +15,8 @@ export interface ServerCounts {
   readonly connections: () => number;
   readonly eventStreams: () => number;
   readonly streamConnections: () => number;
+  /** Of leading: a server on its own leads all the time. */
+  readonly term: { readonly epoch: number; readonly since: number };
 }
 
 export interface Metrics {
@@ -118,6 +120,14 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   meters.gauge("server", "leasehold_tenants", "Tenants.", () => engine.peek(tenantsIn).size);
   meters.gauge("server", "leasehold_keys", "Keys.", () => engine.peek(keysIn).size);
   meters.gauge("server", "leasehold_last_event", "Sequence number of the last durable event.", () => engine.lastSeq);
+  const { term } = server;
+  meters.gauge("server", "leasehold_leader_epoch", "The epoch in which this server leads.", () => term.epoch);
+  meters.gauge(
+    "server",
+    "leasehold_leading_since_seconds",
+    "When this server began to lead, in seconds since 1970.",
+    () => term.since / 1_000,
+  );
   meters.gauge("tenant", "leasehold_ready", "1 while commands are served.", () => (engine.isServing ? 1 : 0));
   meters.gauge(
     "server",
