@@ -1257,7 +1257,7 @@ export interface TaskFilterInput {
   readonly created_after?: string | null | undefined;
   /** Created before this time; ISO 8601. */
   readonly created_before?: string | null | undefined;
-  /** Only tasks with this text in their id, summary, body or inputs, in upper or lower case. */
+  /** Only tasks with this text in their id, summary, body or inputs, in upper or lower case. A page reads 1 MiB of bodies and inputs; next_cursor goes on. */
   readonly search?: string | null | undefined;
 }
 export interface TaskLease {
@@ -1945,7 +1945,7 @@ export interface OperationInputs {
     readonly created_after?: string | null | undefined;
     /** Created before this time; ISO 8601. */
     readonly created_before?: string | null | undefined;
-    /** Only tasks with this text in their id, summary, body or inputs, in upper or lower case. */
+    /** Only tasks with this text in their id, summary, body or inputs, in upper or lower case. A page reads 1 MiB of bodies and inputs; next_cursor goes on. */
     readonly search?: string | null | undefined;
     /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;

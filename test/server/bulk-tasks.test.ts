@@ -75,6 +75,31 @@ test("tasks are found by principal, time and what is in their inputs, alive or e
   assert.deepEqual(await found("search=needle-7&status=canceled"), [one.task_id]);
 });
 
+test("S4, S8: a page of a search reads a megabyte of bodies at most, and its cursor goes on behind them", async (t) => {
+  const server = await serve(t);
+  const hay = "x".repeat(90_000);
+  for (let count = 0; count < 25; count++) await create(server, "build", { task_body: hay });
+  const { body: one } = await create(server, "build", { task_body: `${hay} needle` });
+  const walk = async (query: string) => {
+    const pages: string[][] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const path: string = `/v1/tasks?${query}&limit=1000${cursor === "" ? "" : `&cursor=${cursor}`}`;
+      const { tasks, next_cursor }: Tasks = (await server.get<Tasks>(path)).body;
+      pages.push(tasks.map(({ task_id }) => task_id));
+      cursor = next_cursor;
+    }
+    return pages;
+  };
+  const alive = await walk("search=needle&status=queued");
+  assert.deepEqual([alive.flat(), alive.length], [[one.task_id], 3]);
+  // What is found without its body is not read.
+  assert.equal((await walk(`search=${one.task_id.slice(0, 3)}&status=queued`)).length, 1);
+  await ended(server, "/v1/tasks/cancel", { filter: { task_type: "build" } });
+  const over = await walk("search=needle&status=canceled");
+  assert.deepEqual([over.flat(), over.length], [[one.task_id], 3]);
+});
+
 test("an empty filter, an unknown operation, another tenant's and a worker's key are refused", async (t) => {
   const server = await serve(t);
   const { status, body } = await server.post("/v1/tasks/cancel", { filter: {} });

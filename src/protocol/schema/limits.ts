@@ -36,6 +36,8 @@ export const limits = {
   taskReceiptsMax: 100,
   /** What is searched for in names and inputs. */
   searchLengthMax: 256,
+  /** Bodies and inputs that a page of a search reads; its `next_cursor` goes on behind them. */
+  searchBytesMax: 2 ** 20,
   /** Leases that an agent is listed with. */
   leasesListedMax: 16,
   /** Fences, times and durations stay exact as JSON numbers below 2^53 (L11). */

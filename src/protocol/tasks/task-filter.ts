@@ -25,7 +25,8 @@ export const taskFilterInputs = inputs(taskFilterFields, {
   worker_id: "Only tasks that this worker has, or had last.",
   created_after: "Created at this time or later; ISO 8601.",
   created_before: "Created before this time; ISO 8601.",
-  search: "Only tasks with this text in their id, summary, body or inputs, in upper or lower case.",
+  search:
+    "Only tasks with this text in their id, summary, body or inputs, in upper or lower case. A page reads 1 MiB of bodies and inputs; next_cursor goes on.",
 });
 
 interface FilterInput {

@@ -17,7 +17,7 @@ import { matchesTask } from "../../protocol/tasks/task-filter.ts";
 import type { Service } from "../service.ts";
 import { cursorFor, readCursor } from "./paging.ts";
 import { answerFromStore, listPage, type QueryResult, read } from "./scan.ts";
-import { containsText } from "./task-search.ts";
+import { searchTasks } from "./task-search.ts";
 
 export async function getTask({ engine }: Service, query: QueryOf<"get_task">): Promise<QueryResult> {
   const { tenant, taskId } = query;
@@ -113,7 +113,10 @@ export async function listTasks({ engine }: Service, query: QueryOf<"list_tasks"
     keyOf: ({ id }) => id,
     isWanted: (task) => matchesTask(task, query),
     reply: async (found, nextCursor) => {
-      const tasks = await searched(engine, query, found);
+      const { found: tasks, stoppedAt } = await searchTasks(found, query.search, ({ id }) =>
+        engine.payloads.ofTask(tenant, id),
+      );
+      if (stoppedAt !== null) return pageOf(tasks, cursorFor("tasks", stoppedAt.id));
       if (nextCursor !== null || status !== null) return pageOf(tasks, nextCursor);
       if (found.length === limit) return pageOf(tasks, cursorFor("ended_tasks", ""));
       return listEnded(engine, { ...query, cursor: null }, tasks);
@@ -131,28 +134,11 @@ async function listEnded(engine: Engine, query: QueryOf<"list_tasks">, first: re
     ...(query.taskType !== null && { taskType: query.taskType }),
   });
   const matching = tasks.map(({ body }) => readEndedTask(body)).filter((task) => matchesTask(task, query));
-  const ended = await searchedEnded(engine, query, matching);
-  return pageOf([...first, ...ended], next === null ? null : cursorFor("ended_tasks", next));
-}
-
-/** Bodies and inputs may be in the store alone. Of a page, so that a search reads a bounded number of them. */
-async function searched(engine: Engine, { tenant, search }: QueryOf<"list_tasks">, tasks: readonly Task[]) {
-  if (search === null) return tasks;
-  const found: Task[] = [];
-  for (const task of tasks)
-    if (containsText(task, await engine.payloads.ofTask(tenant, task.id), search)) found.push(task);
-  return found;
-}
-
-async function searchedEnded(engine: Engine, { tenant, search }: QueryOf<"list_tasks">, tasks: readonly Task[]) {
-  if (search === null) return tasks;
-  const found: Task[] = [];
-  for (const task of tasks) {
-    const { payload = null } =
-      task.payloadBytes > 0 ? ((await findEndedTask(engine.store, tenant, task.id)) ?? {}) : {};
-    if (containsText(task, payload, search)) found.push(task);
-  }
-  return found;
+  const { found, stoppedAt } = await searchTasks(matching, query.search, async ({ id }) => {
+    return (await findEndedTask(engine.store, query.tenant, id))?.payload ?? null;
+  });
+  const from = stoppedAt?.id ?? next;
+  return pageOf([...first, ...found], from === null ? null : cursorFor("ended_tasks", from));
 }
 
 function isCursorOf(list: string, cursor: string): boolean {
