@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { readCellConfig } from "../src/cell/config.ts";
 import { CellCore } from "../src/cell/core.ts";
+import { prepareMcp } from "../src/server/mcp/preparing.ts";
 import { startServer } from "../src/server/start.ts";
 import { narrow } from "../src/token/index.ts";
 import { CellKeys } from "../src/token/node/cell-keys.ts";
@@ -58,8 +59,8 @@ async function openServer(): Promise<Ready> {
   const { agent_token: token } = await ask("/v1/agents", { agent_id: "kept" }, operator);
   const intents = [{ predicate: "MUTATES", resource: "FILE:/kept" }];
   const { leases } = await ask("/v1/acquire", { agent_id: "kept", intents, ttl_ms: 300_000 }, operator);
-  // What is loaded with the first request for it is loaded before the loop is watched.
-  await ask("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }, operator);
+  // As `leasehold serve` does, before anything is called.
+  await prepareMcp();
   await fetch(`${address.url}/openapi.json`).then((response) => response.text());
   const [lease] = leases as readonly { readonly id: string }[];
   return { port: address.port, authorization: `Authorization: Bearer ${String(token)}`, lease: lease?.id ?? "" };

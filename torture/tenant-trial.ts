@@ -2,7 +2,7 @@
  * A tenant that misuses all it can, beside one that works: the honest one is measured alone, beside the attacker, and
  * after kill -9 and a restart on what the attacker has left behind.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { cpuMsOf, memoryOf } from "../bench/children.ts";
@@ -57,7 +57,20 @@ export interface TenantResult {
   readonly startMs: number;
 }
 
-export async function tenantTrial(dataFolder: string, seconds: number, only = ""): Promise<TenantResult> {
+export interface TrialOptions {
+  readonly seconds: number;
+  /** The attacks that are run, with commas between them; "": all. */
+  readonly only?: string;
+  /**
+   * Server and honest clients on one core in every phase, the attacker on another. Otherwise the attacker's own work takes
+   * time from both on a small machine, whatever the server does.
+   */
+  readonly pinned?: boolean;
+}
+
+export async function tenantTrial(dataFolder: string, options: TrialOptions): Promise<TenantResult> {
+  const { seconds, only = "", pinned = false } = options;
+  if (pinned) pinTo(0);
   const port = await freePort();
   let server = spawnServer(port, dataFolder);
   try {
@@ -74,7 +87,7 @@ export async function tenantTrial(dataFolder: string, seconds: number, only = ""
       return { ...result, cpuMs, rssPeak: memoryOf(server.pid).peak, loopDelayMs: await blocked() };
     };
     const alone = await measure();
-    const attacker = startAttacker(port, hostile, only);
+    const attacker = startAttacker(port, hostile, only, pinned);
     const beside = await measure();
     const attacks = await attacker.stop();
     await server.kill();
@@ -92,11 +105,18 @@ interface Attacker {
   stop(): Promise<Readonly<Record<string, Tally>>>;
 }
 
-function startAttacker(port: number, key: string, only: string): Attacker {
-  const script = join(import.meta.dirname, "tenant-attacks.ts");
-  const child = spawn(process.execPath, [script, String(port), key, String(attackPauseMs), only], {
-    stdio: ["pipe", "pipe", "inherit"],
+/** This process, and all that it starts from now on. */
+function pinTo(core: number): void {
+  execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(core), String(process.pid)], {
+    stdio: "ignore",
   });
+}
+
+function startAttacker(port: number, key: string, only: string, pinned: boolean): Attacker {
+  const script = join(import.meta.dirname, "tenant-attacks.ts");
+  const line = [process.execPath, script, String(port), key, String(attackPauseMs), only];
+  const [command = "", ...args] = pinned ? ["taskset", "--cpu-list", "1", ...line] : line;
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(child, "close");
   let text = "";
   child.stdout.setEncoding("utf8").on("data", (part: string) => {

@@ -3,7 +3,10 @@
  * that are not read, slow requests, broad patterns. The tenant beside it must not notice, and memory must stay bounded
  * (S4); after kill -9 and a restart too.
  *
- *   npm run torture:tenant [-- --seconds 60 --memory-mib 512 --tolerance 20 --only "payloads,digests"]
+ *   npm run torture:tenant [-- --seconds 60 --memory-mib 512 --tolerance 20 --only "payloads,digests" --pin]
+ *
+ * With --pin server and honest clients have one core and the attacker another, so that what is compared is the server's
+ * doing and not the attacker's own use of the processor.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,6 +24,7 @@ const { values } = parseArgs({
     "memory-mib": { type: "string", default: "512" },
     tolerance: { type: "string", default: "20" },
     only: { type: "string", default: "" },
+    pin: { type: "boolean", default: false },
   },
 });
 const memoryMib = Number(values["memory-mib"]);
@@ -30,7 +34,11 @@ const serveMsMax = 5_000;
 
 exitOnSignals();
 const dataFolder = mkdtempSync(join(tmpdir(), "leasehold-tenant-"));
-const result = await tenantTrial(dataFolder, Number(values.seconds), values.only);
+const result = await tenantTrial(dataFolder, {
+  seconds: Number(values.seconds),
+  only: values.only,
+  pinned: values.pin,
+});
 rmSync(dataFolder, { recursive: true, force: true });
 printHonest(result);
 printAttacks(result.attacks);

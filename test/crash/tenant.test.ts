@@ -8,7 +8,7 @@ const memoryBytesMax = 768 * 2 ** 20;
 
 test("S4: beside a hostile tenant with quotas another one is served, refusals have codes, and memory is bounded; after kill -9 too", async (t) => {
   const dataFolder = temporaryFolder("leasehold-tenant-");
-  const { alone, beside, after, attacks } = await tenantTrial(dataFolder, 2);
+  const { alone, beside, after, attacks } = await tenantTrial(dataFolder, { seconds: 2 });
   for (const [name, { all, failures, rssPeak }] of Object.entries({ alone, beside, after })) {
     assert.deepEqual(failures, [], name);
     assert.ok(all.calls > 0, name);

@@ -86,6 +86,8 @@ export async function serve(
   if (process.stderr.isTTY !== true) log.info({ url, version, store, data: config.data }, "listening");
   process.stdout.write(`Leasehold ${version} is listening on ${url} (${where})\n`);
   const end = onListening?.(url);
+  const { prepareMcp } = await import("../../server/mcp/preparing.ts");
+  prepareMcp().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be loaded"));
   const signal = await stop;
   end?.();
   log.info({ signal }, "stopping: what is under way is committed and answered");

@@ -47,7 +47,7 @@ export function createMcp(options: McpOptions): Mcp {
   const { service, depotFor, isLoopback, version, claim, presence: presenceOptions } = options;
   const presence = createPresence(service, presenceOptions);
   const lostAnswers = createLostAnswers();
-  // The SDK takes half a second to load, and most servers never need it.
+  // The SDK takes long to load: `prepareMcp` does it before the first call, where a server is to stay.
   let loading: Promise<Loaded> | null = null;
   let isClosed = false;
   const underWay = new Set<Promise<void>>();
