@@ -5,6 +5,60 @@ const ofTheEngine = ["src/engine/step-faults.test.ts"];
 
 export const longStepMutants: readonly Mutant[] = [
   {
+    name: "a heartbeat for very many leases comes too late for those that end before their slice",
+    file: "settle.ts",
+    find: "    visitIfWalked(turn, lease);\n    if (lease.rank > turn.now) return;",
+    replace: "",
+  },
+  {
+    name: "a heartbeat for very many leases counts twice for one that was about to end",
+    file: "leases/lease-walk.ts",
+    find: "this.visitedEarly.add(lease);",
+    replace: "",
+  },
+  {
+    name: "a take-up of very many leases re-issues what began after it",
+    file: "leases/lease-walk.ts",
+    find: "lease.order > this.fence || ",
+    replace: "",
+  },
+  {
+    name: "a walk over very many leases touches those of others",
+    file: "leases/lease-walk.ts",
+    find: "lease.holder !== this.agent || ",
+    replace: "",
+  },
+  {
+    name: "a take-up of very many leases is answered before they are re-issued",
+    file: "commands/agents.ts",
+    find: "return isMany ? walkLeases(turn, agent, issueAgain) : null;",
+    replace: "if (isMany) walkLeases(turn, agent, issueAgain);\n  return null;",
+  },
+  {
+    name: "an answer lists all of very many leases",
+    file: "commands/holding.ts",
+    find: "if (this.kept.length < limits.leasesListedMax) this.kept.push(lease);",
+    replace: "this.kept.push(lease);",
+  },
+  {
+    name: "an agent that is about to be wounded with many others loses its age",
+    file: "commands/holding.ts",
+    find: "if (over.leaseEnd(lease)?.reason === woundedReason) return pauseWounded(turn, lease);",
+    replace: "",
+  },
+  {
+    name: "of very many holders in the way the older ones are wounded too",
+    file: "requests/wounding.ts",
+    find: "if (lease.holder === holder || lease.holder.priority <= priority) return false;",
+    replace: "if (lease.holder === holder) return false;",
+  },
+  {
+    name: "with very many in the way a requester that may not wait waits for an older holder",
+    file: "deciding/decide.ts",
+    find: "const isRefused = isMany && isOldest ? null :",
+    replace: "const isRefused = isMany ? null :",
+  },
+  {
     name: "a release of very many leases loses their versions",
     file: "requests/sweep.ts",
     find: "endLeases(turn, [lease], end.as, end.reason, end.versionOf);",
@@ -13,8 +67,8 @@ export const longStepMutants: readonly Mutant[] = [
   {
     name: "an agent that released very many leases goes on with its unit of work",
     file: "commands/holding.ts",
-    find: "  completeIfDone(turn, agent);\n  return answerAfter(turn, letting, answer);",
-    replace: "  return answerAfter(turn, letting, answer);",
+    find: "  completeIfDone(turn, agent);\n  return answerAfter(turn, letting,",
+    replace: "  return answerAfter(turn, letting,",
   },
   {
     name: "while very many are wounded the requester has no place in line",

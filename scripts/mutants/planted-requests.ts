@@ -190,8 +190,8 @@ export const requestMutants: readonly Mutant[] = [
   {
     name: "what stands by does not respect waiters and quotas",
     file: "requests/standby.ts",
-    find: 'decide(tenant, holder, picked, now).type !== "grant"',
-    replace: 'decide(tenant, holder, picked, now).type === "die"',
+    find: 'decide(tenant, holder, picked, now, turn.state.sliceMax).type !== "grant"',
+    replace: 'decide(tenant, holder, picked, now, turn.state.sliceMax).type === "die"',
   },
   {
     name: "one that does not fit keeps those behind it from being tried",

@@ -364,8 +364,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the older instance's leases are not re-issued",
     file: "commands/agents.ts",
-    find: 'if (lease.record.state === "CLOSING" || isSwept(turn.tenant, lease)) continue;',
-    replace: "continue;",
+    find: 'if (lease.record.state === "CLOSING") return;\n  reissue(turn, lease, lease.record);',
+    replace: "void reissue;",
   },
   {
     name: "an agent that holds a lease is forgotten",

@@ -7,6 +7,7 @@ import { forgetIfIdle } from "./agents/agent-life.ts";
 import type { Millis } from "./contract/records.ts";
 import { firstOf, removeFrom } from "./index/heap.ts";
 import { dueOf, emitLease, heldLease, mayBeHeld, updateLease } from "./leases/lease-life.ts";
+import { visitIfWalked } from "./leases/lease-walk.ts";
 import {
   type EndEntry,
   type LeaseEntry,
@@ -147,6 +148,10 @@ function settleEnd(turn: Turn, end: EndEntry): void {
 
 function settleLease(turn: Turn, lease: LeaseEntry): void {
   if (endIfSwept(turn, lease)) return;
+  if (turn.tenant.walks.length > 0) {
+    visitIfWalked(turn, lease);
+    if (lease.rank > turn.now) return;
+  }
   const { record } = lease;
   switch (dueOf(record).cause) {
     case "bind":

@@ -2512,6 +2512,8 @@ export interface OperationAnswers {
           readonly state: "UNKNOWN";
         }
     )[];
+    /** How many there are; absent where all are listed. At most 10000 are. */
+    readonly leases_total?: number;
   };
   readonly renew_agent_token: RegisteredAgent;
   readonly acquire: Granted | Waiting | Standby;
@@ -2530,6 +2532,8 @@ export interface OperationAnswers {
     readonly lost: readonly LeaseEnd[];
     /** Of `leases`, those that keep their present end, and why. */
     readonly not_extended?: readonly LeaseEnd[];
+    /** How many there are; absent where all are listed. At most 10000 are. */
+    readonly leases_total?: number;
     readonly directives: readonly string[];
     /** What others did to the resources that concern the agent while it was not executing (A4). */
     readonly observation_update?: ObservationUpdate;
@@ -2538,6 +2542,8 @@ export interface OperationAnswers {
   readonly release_lease: LeaseEnd;
   readonly release_all: {
     readonly leases: readonly LeaseEnd[];
+    /** How many there are; absent where all are listed. At most 10000 are. */
+    readonly leases_total?: number;
   };
   readonly transfer_lease: Lease;
   readonly downgrade_lease: Lease;

@@ -4,7 +4,7 @@
  */
 
 import { conclude, followUp } from "../aftermath.ts";
-import { becomeExecuting, becomePaused, noteRetry, pauseWounded } from "../agents/agent-life.ts";
+import { becomeExecuting, becomePaused, noteRetry } from "../agents/agent-life.ts";
 import { blindSince, observe, resourcesOf } from "../agents/observing.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { requestIdOf, suffixFrom } from "../contract/ids.ts";
@@ -33,7 +33,8 @@ import type { FirstRequestState } from "../requests/request-states.ts";
 import { endStandby, mayStandBy } from "../requests/standby.ts";
 import { enterStandby } from "../requests/standby-index.ts";
 import { mayBeStored } from "../requests/stored-keys.ts";
-import { answerAfter, endIfSwept, type Later, sweep, these } from "../requests/sweep.ts";
+import { answerAfter, endIfSwept, type Later } from "../requests/sweep.ts";
+import { woundMany } from "../requests/wounding.ts";
 import { keyReused } from "./ended.ts";
 import { liveLease } from "./holding.ts";
 
@@ -54,7 +55,9 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
   const picked = leavesChoice(permitted.intents) ? pickNames(tenant, agent, permitted, now) : permitted;
   const manifest = picked.type === "manifest" ? picked : permitted;
   const decision =
-    picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findBar(tenant, agent, []) ?? picked);
+    picked.type === "manifest"
+      ? decide(tenant, agent, picked, now, turn.state.sliceMax)
+      : (findBar(tenant, agent, []) ?? picked);
   if (command.dryRun) return predict(turn, agent, decision, manifest, command, mayStandBy(turn, agent, command));
   switch (decision.type) {
     case "refused":
@@ -71,6 +74,8 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
     case "wait":
       if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, command);
       return describeRequest(turn, startWaiting(turn, agent, manifest, command));
+    case "wound_many":
+      return woundInSlices(turn, agent, manifest, decision.wounds, command);
   }
 }
 
@@ -123,8 +128,7 @@ function woundInSlices(
 ): Reply | Later<Reply> {
   const waitTimeout = Math.max(manifest.waitTimeout, turn.tenant.record.settings.waitTimeoutMsDefault);
   const request = startWaiting(turn, agent, { ...manifest, waitTimeout }, command);
-  const wounding = sweep(turn, these(turn, wounds, { as: "REVOKED", reason: "wounded" }));
-  for (const lease of wounds) pauseWounded(turn, lease);
+  const wounding = woundMany(turn, agent, manifest.claims, agent.priority, wounds);
   return answerAfter(turn, wounding, (later) => describeRequest(later, request));
 }
 

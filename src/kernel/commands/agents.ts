@@ -39,14 +39,16 @@ import type { Reply } from "../contract/replies.ts";
 import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
+import { listedLeasesOf, walkLeases } from "../leases/lease-walk.ts";
 import { agentOf, isAbove, ownerOf, requireAbove, whyNotTakeUp } from "../memory/actors.ts";
 import { away } from "../memory/entries.ts";
-import { isSwept, type Sweep } from "../memory/jobs.ts";
+import { isSwept, type Job, type Sweep } from "../memory/jobs.ts";
 import {
   type AgentEntry,
   changed,
   emit,
   freeName,
+  type LeaseEntry,
   leasesOf,
   type RequestEntry,
   type Turn,
@@ -56,9 +58,9 @@ import { question } from "../policies/matching.ts";
 import { credentialOf, noteScopes, whyNotPermitted } from "../policies/permissions.ts";
 import { endRequest } from "../requests/request-life.ts";
 import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
-import { ownLeases } from "./holding.ts";
+import { LeaseReport, ownLeases } from "./holding.ts";
 
-export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
+export function registerAgent(turn: Turn, command: RegisterAgent): Reply | Later<Reply> {
   const { tenant, now } = turn;
   const { actor, labels } = command;
   if (!isAbove(actor) && actor.role !== "agent") return refuse("forbidden", "This key may not register agents.");
@@ -85,8 +87,9 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
   if (scopes !== null) noteScopes(turn.state);
   if (known !== undefined) {
     if (known.record.keyId !== keyId) updateAgent(turn, known, { ...known.record, keyId, scopes });
-    takeUp(turn, known, labels);
-    return { type: "agent", agent: known.record, created: false };
+    const issuing = takeUp(turn, known, labels);
+    const { record } = known;
+    return answerAfter(turn, issuing, () => ({ type: "agent", agent: record, created: false }));
   }
   if (tenant.agents.size >= tenant.record.quotas.agentsMax) {
     return deny("quota", `The tenant may have ${tenant.record.quotas.agentsMax} agents.`);
@@ -120,18 +123,25 @@ function hasMoreLabels(labels: RegisterAgent["labels"], known: AgentEntry | unde
   return Object.keys(labels ?? {}).length > Object.keys(known.record.labels).length;
 }
 
-/** A3: another instance. The older one is refused from now on, and its tokens and fences are stale at the resource. */
-export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<string, string>> | null): void {
+/**
+ * A3: another instance. The older one is refused from now on, and its tokens and fences are stale at the resource when the
+ * newer one is answered: very many leases are re-issued slice by slice (L14).
+ */
+function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<string, string>> | null): Job | null {
   const { epoch, labels: before } = agent.record;
   updateAgent(turn, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before });
   // The older instance stood by; the newer one may acquire something else at once (W14).
   if (agent.standby !== null) endRequest(turn, agent.standby, "CANCELED", "taken_up");
-  for (const lease of leasesOf(agent)) {
-    if (lease.record.state === "CLOSING" || isSwept(turn.tenant, lease)) continue;
-    reissue(turn, lease, lease.record);
-    emitLease(turn, lease, "lease.reissued", null);
-  }
+  const isMany = agent.leaseCount > turn.state.sliceMax;
+  if (!isMany) for (const lease of leasesOf(agent)) if (!isSwept(turn.tenant, lease)) issueAgain(turn, lease);
   emit(turn, { type: "agent.taken_up", tenant: turn.tenant.record.id, at: turn.now, agent: agent.record });
+  return isMany ? walkLeases(turn, agent, issueAgain) : null;
+}
+
+function issueAgain(turn: Turn, lease: LeaseEntry): void {
+  if (lease.record.state === "CLOSING") return;
+  reissue(turn, lease, lease.record);
+  emitLease(turn, lease, "lease.reissued", null);
 }
 
 export function transitionAgent(turn: Turn, agent: AgentEntry, command: TransitionAgent): Reply | Later<Reply> {
@@ -218,14 +228,24 @@ export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
 }
 
 /** L8: the truth about all, or the named, leases. It ends DIE_RESTART, and lets held leases be revived (L9). */
-export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Reply {
+export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Reply | Later<Reply> {
   if (agent.record.restarting) updateAgent(turn, agent, { ...agent.record, restarting: false });
-  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
-  for (const lease of found) {
-    if (lease.record.state === "HELD" && !lease.record.verified)
-      updateLease(turn, lease, { ...lease.record, verified: true });
+  if (command.leaseIds === null && agent.leaseCount > turn.state.sliceMax) {
+    const report = new LeaseReport();
+    const verifying = walkLeases(turn, agent, (later, lease) => {
+      verify(later, lease);
+      report.add(lease);
+    });
+    return answerAfter(turn, verifying, () => report.reply([]));
   }
-  return { type: "leases", leases: found.map((lease) => lease.record), lost, notExtended: [] };
+  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
+  for (const lease of found) verify(turn, lease);
+  return { type: "leases", leases: found.map((lease) => lease.record), lost, notExtended: [], total: null };
+}
+
+function verify(turn: Turn, lease: LeaseEntry): void {
+  if (lease.record.state === "HELD" && !lease.record.verified)
+    updateLease(turn, lease, { ...lease.record, verified: true });
 }
 
 export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): Reply {
@@ -302,16 +322,21 @@ export function resumeAgent(turn: Turn, agent: AgentEntry, command: ResumeAgent)
   if ("code" in named) return named;
   const assumed = named.length > 0 ? named : digest.assumptions;
   const assumptions = assumed.map((one) => judge(turn, agent, one, digest.savedAt));
-  takeUp(turn, agent, null);
-  const leases = leasesOf(agent).map((lease) => lease.record);
+  const issuing = takeUp(turn, agent, null);
+  const held = listedLeasesOf(agent);
+  const leases = issuing === null ? held.map((lease) => lease.record) : null;
   const since = Math.min(agent.record.pausedAt ?? digest.savedAt, digest.savedAt);
   const resources = assumed.map(({ resource }) => resource);
   const observation = observe(turn, agent, since, resources);
   const isFailed = assumptions.some(({ outcome }) => outcome === "failed");
   const letting = isFailed ? replan(turn, agent) : null;
   const { record } = agent;
-  const more = { digest, leases, observation, assumptions };
-  return answerAfter(turn, letting, () => ({ type: "resumed", agent: record, ...more }));
+  const answer = (): Reply => {
+    const issued = leases ?? held.map((lease) => lease.record);
+    return { type: "resumed", agent: record, digest, leases: issued, observation, assumptions };
+  };
+  // The leases that are let go need not be re-issued first.
+  return answerAfter(turn, letting ?? issuing, answer);
 }
 
 /** What the agent assumed no longer holds. */

@@ -1,7 +1,7 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
 
 import { followUp } from "../aftermath.ts";
-import { becomeCompleted, pauseIfBare } from "../agents/agent-life.ts";
+import { becomeCompleted, pauseIfBare, pauseWounded } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import {
   type Actor,
@@ -12,6 +12,7 @@ import {
   type ReleaseLease,
   type RenewLease,
 } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
 import type { Lease } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { LostLease, NotExtended, Refusal, Reply } from "../contract/replies.ts";
@@ -19,8 +20,9 @@ import type { Bar } from "../deciding/admission.ts";
 import { whyNotExtended, whyNotLonger, whyNotRenewed } from "../deciding/extension.ts";
 import { whyNotManaged, whyNotPermittedLease } from "../deciding/permit.ts";
 import { emitLease, extendedLease, rebindingLease, reissue, updateLease } from "../leases/lease-life.ts";
+import { listedLeasesOf, walkLeases } from "../leases/lease-walk.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
-import { isSwept } from "../memory/jobs.ts";
+import { isSwept, type LeaseEnd, sweepOver, woundedReason } from "../memory/jobs.ts";
 import {
   type AgentEntry,
   type Holder,
@@ -33,7 +35,7 @@ import {
 import { leasesOfAttempt, type TaskEntry } from "../memory/task-state.ts";
 import { collect, observationOf } from "../requests/describe.ts";
 import { endLeases } from "../requests/request-life.ts";
-import { answerAfter, endIfSwept, type Later, sweep, these } from "../requests/sweep.ts";
+import { answerAfter, endIfSwept, type Later, noRequestEnd, sweep, type Targets, these } from "../requests/sweep.ts";
 import { renew } from "../tasks/task-binding.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
@@ -51,29 +53,69 @@ export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Re
   return { type: "lease", lease: lease.record, ...(observation !== null && { observation }) };
 }
 
-export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAll): Reply {
-  const { tenant, now } = turn;
-  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
-  const kept: LeaseEntry[] = [];
-  const notExtended: NotExtended[] = [];
+export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAll): Reply | Later<Reply> {
+  const report = new LeaseReport();
   const collected = new Set<RequestEntry>();
-  for (const lease of found) {
-    const { id, state } = lease.record;
-    const refusal = whyNotExtended(tenant, lease, now);
-    if (refusal === null || state === "ACTIVE" || state === "BINDING") {
-      // Not extended, it lives on as it is: renewed instead (G8), withdrawn (G12), or out of lease time (L10).
-      const request = (refusal === null ? extend : noteLife)(turn, lease, command.activity);
-      if (request !== null) collected.add(request);
-      if (refusal !== null) notExtended.push({ id, state, code: refusal.code });
-    } else {
-      lost.push({ id, lease: lease.record, code: refusal.code });
-      continue;
-    }
-    kept.push(lease);
+  const beat = (now: Turn, lease: LeaseEntry): void => {
+    const request = beatOne(now, lease, command.activity, report);
+    if (request !== null) collected.add(request);
+  };
+  const answer = (lost: readonly LostLease[]) => (later: Turn) => {
+    const observation = collected.size === 0 ? null : observationOf(later, [...collected]);
+    return { ...report.reply(lost), ...(observation !== null && { observation }) };
+  };
+  if (command.leaseIds === null && agent.leaseCount > turn.state.sliceMax)
+    return answerAfter(turn, walkLeases(turn, agent, beat), answer([]));
+  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
+  for (const lease of found) beat(turn, lease);
+  return answer(lost)(turn);
+}
+
+/** The request that it collects, if it does. */
+function beatOne(turn: Turn, lease: LeaseEntry, activity: boolean, report: LeaseReport): RequestEntry | null {
+  const { id, state } = lease.record;
+  const refusal = whyNotExtended(turn.tenant, lease, turn.now);
+  if (refusal !== null && state !== "ACTIVE" && state !== "BINDING") {
+    report.addLost({ id, lease: lease.record, code: refusal.code });
+    return null;
   }
-  const observation = collected.size === 0 ? null : observationOf(turn, [...collected]);
-  const leases = kept.map((lease) => lease.record);
-  return { type: "leases", leases, lost, notExtended, ...(observation !== null && { observation }) };
+  // Not extended, it lives on as it is: renewed instead (G8), withdrawn (G12), or out of lease time (L10).
+  const request = (refusal === null ? extend : noteLife)(turn, lease, activity);
+  if (refusal !== null) report.addNotExtended({ id, state, code: refusal.code });
+  report.add(lease);
+  return request;
+}
+
+/** What is answered about an agent's leases: of very many only as many as an answer lists, and how many there are. */
+export class LeaseReport {
+  private readonly kept: LeaseEntry[] = [];
+  private readonly lost: LostLease[] = [];
+  private readonly notExtended: NotExtended[] = [];
+  private total = 0;
+
+  add(lease: LeaseEntry): void {
+    this.total++;
+    if (this.kept.length < limits.leasesListedMax) this.kept.push(lease);
+  }
+
+  addLost(lost: LostLease): void {
+    if (this.lost.length < limits.leasesListedMax) this.lost.push(lost);
+  }
+
+  addNotExtended(one: NotExtended): void {
+    if (this.notExtended.length < limits.leasesListedMax) this.notExtended.push(one);
+  }
+
+  reply(unknown: readonly LostLease[]): Extract<Reply, { readonly type: "leases" }> {
+    const { kept, lost, notExtended, total } = this;
+    return {
+      type: "leases",
+      leases: kept.map(recordOf),
+      lost: unknown.length === 0 ? lost : [...unknown, ...lost],
+      notExtended,
+      total: total > kept.length ? total : null,
+    };
+  }
 }
 
 /** T10: a task's leases are extended together, or none is. */
@@ -194,21 +236,40 @@ export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): 
   const versions = command.versions ?? {};
   const tooLong = checkValue("versions", commands.release_all.versions, command.versions);
   if (tooLong !== null) return tooLong;
-  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
   // Versions may be given by lease or by resource: a holder knows its files, not always its leases.
   const versionOf = ({ record }: LeaseEntry): string | null => {
     if (Object.hasOwn(versions, record.id)) return versions[record.id] ?? null;
     return Object.hasOwn(versions, record.resource) ? (versions[record.resource] ?? null) : null;
   };
-  const answer = (): Reply => ({ type: "leases", leases: found.map(recordOf), lost, notExtended: [] });
-  if (found.length <= turn.state.sliceMax) {
-    release(turn, agent, found, versionOf);
-    return answer();
+  const end: LeaseEnd = { as: "RELEASED", reason: null, versionOf };
+  if (command.leaseIds === null && agent.leaseCount > turn.state.sliceMax) {
+    const listed = listedLeasesOf(agent).filter((lease) => !isSwept(turn.tenant, lease));
+    const leaseEnd = ({ holder }: LeaseEntry) => (holder === agent ? end : null);
+    const targets = { find: () => null, leaseEnd, requestEnd: noRequestEnd };
+    return releaseMany(turn, agent, targets, listed, []);
   }
-  // Very many end slice by slice (L14). From now on the agent holds none of them, so that its work is done (W1).
-  const letting = sweep(turn, these(turn, found, { as: "RELEASED", reason: null, versionOf }));
+  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
+  if (found.length > turn.state.sliceMax) return releaseMany(turn, agent, these(turn, found, end), found, lost);
+  release(turn, agent, found, versionOf);
+  return released(found, lost, found.length);
+}
+
+/** Slice by slice (L14). From now on the agent holds none of them, so that its work is done (W1). */
+function releaseMany(
+  turn: Turn,
+  agent: AgentEntry,
+  targets: Targets,
+  listed: readonly LeaseEntry[],
+  lost: readonly LostLease[],
+): Reply | Later<Reply> {
+  const letting = sweep(turn, targets);
   completeIfDone(turn, agent);
-  return answerAfter(turn, letting, answer);
+  return answerAfter(turn, letting, () => released(listed, lost, letting.count));
+}
+
+function released(listed: readonly LeaseEntry[], lost: readonly LostLease[], count: number): Reply {
+  const total = count > listed.length ? count : null;
+  return { type: "leases", leases: listed.map(recordOf), lost, notExtended: [], total };
 }
 
 const recordOf = ({ record }: LeaseEntry): Lease => record;
@@ -232,8 +293,13 @@ export function completeIfDone(turn: Turn, agent: AgentEntry): void {
   const { record } = agent;
   if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
   if (agent.open.size > 0) return pauseIfBare(turn, agent);
-  for (let lease = agent.leases; lease !== null; lease = lease.nextOfHolder)
-    if (lease.record.state !== "CLOSING" && !isSwept(turn.tenant, lease)) return;
+  for (let lease = agent.leases; lease !== null; lease = lease.nextOfHolder) {
+    if (lease.record.state === "CLOSING") continue;
+    const over = sweepOver(turn.tenant, lease);
+    if (over === null) return;
+    // W7: it is about to be wounded with many others, and keeps its age.
+    if (over.leaseEnd(lease)?.reason === woundedReason) return pauseWounded(turn, lease);
+  }
   becomeCompleted(turn, agent);
 }
 

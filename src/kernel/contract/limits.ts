@@ -15,7 +15,9 @@ export const limits = {
   digestBytesMax: 262_144,
   /** Leases named in one command; for more, name none. */
   leaseIdsMax: 10_000,
-  /** L14: records that one step ends; more are ended slice by slice. */
+  /** Leases that an answer lists; of more it says how many there are. */
+  leasesListedMax: 10_000,
+  /** L14: records that one step ends or changes; more are done slice by slice. */
   recordsPerStepMax: 500,
   blockersListedMax: 16,
   /** Obstacles of a refused request that are examined one by one; the others are counted (C5, W11). */

@@ -192,6 +192,8 @@ export const otherReplies = {
     lost: list(record(lostLease)),
     /** Of heartbeats: those of `leases` that keep their present end. */
     notExtended: omitted(optional(list(record(notExtended)), [])),
+    /** How many there are; null where all are listed. */
+    total: named("leases_total", omitted(optional(integer()))),
   },
   digest: { digest: record(digest) },
   /** One assumption failed: the digest is dropped, and the agent is in PLANNING (A5). */

@@ -33,13 +33,22 @@ export type Decision =
   | Bar
   | { readonly type: "die"; readonly obstacles: Obstacles }
   | { readonly type: "wait"; readonly obstacles: Obstacles; readonly wounds: readonly LeaseEntry[] }
-  | { readonly type: "grant"; readonly wounds: readonly LeaseEntry[] };
+  | { readonly type: "grant"; readonly wounds: readonly LeaseEntry[] }
+  /** W7: more are in the way than one step can find; `wounds` are those chosen for their units. */
+  | { readonly type: "wound_many"; readonly obstacles: Obstacles; readonly wounds: readonly LeaseEntry[] };
 
 const noWounds: readonly LeaseEntry[] = [];
-const noWoundsPlanned: Wounds = { wounds: noWounds, mustWait: true };
+const noWoundsPlanned: Wounds = { wounds: noWounds, mustWait: true, isMany: false };
 const plainGrant: Decision = { type: "grant", wounds: noWounds };
 
-export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now: Millis): Decision {
+/** `most`: how many leases may be looked at one by one, to be wounded. */
+export function decide(
+  tenant: TenantEntry,
+  agent: AgentEntry,
+  manifest: Manifest,
+  now: Millis,
+  most: number,
+): Decision {
   const barred = findBar(tenant, agent, manifest.claims) ?? findDenial(tenant, agent, manifest, now);
   if (barred !== null) return barred;
   const { claims } = manifest;
@@ -53,18 +62,25 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
   if (isClear && (isWaitDie || !displacesUnits(manifest))) return plainGrant;
   const priority = decidingPriority(tenant, agent, now);
   // What is covered now may not be when the wait ends, so a requester that has to wait collects all that stands in its way.
-  const isOldest = isWaitDie && isEldest(tenant, claims, agent, priority, place);
-  const { wounds, mustWait } = isWaitDie ? noWoundsPlanned : planWounds(tenant, manifest, agent, priority, place);
+  const { wounds, mustWait, isMany } = isWaitDie
+    ? noWoundsPlanned
+    : planWounds(tenant, manifest, agent, priority, place, most);
   if (!mustWait) return { type: "grant", wounds };
+  const isOldest = (isWaitDie || isMany) && isEldest(tenant, claims, agent, priority, place);
   const obstacles = createObstacles();
   for (const claim of obstructed) {
     // The verdict is decided as soon as somebody older is met, or before, where nobody is.
-    const enough = isWaitDie ? (isOldest ? Number.POSITIVE_INFINITY : priority) : Number.NEGATIVE_INFINITY;
+    const enough = isWaitDie && !isOldest ? priority : isWaitDie || isMany ? all : Number.NEGATIVE_INFINITY;
     addObstacles(obstacles, tenant, claim, agent, place, unitsClaimed(claims, claim), enough);
   }
   if (isWaitDie && !isOldest && obstacles.oldest < priority) return { type: "die", obstacles };
-  return waitOrRefuse(tenant, manifest, obstacles, wounds);
+  // Nobody older is in the way: then it does not wait for anybody, though it may take a while.
+  const isRefused = isMany && isOldest ? null : whyNotWait(tenant, manifest, obstacles);
+  return isRefused ?? { type: isMany ? "wound_many" : "wait", obstacles, wounds };
 }
+
+/** Above every priority: the verdict is decided by any obstacle. */
+const all = Number.POSITIVE_INFINITY;
 
 /** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */
 export function displacesUnits({ claims }: Pick<Manifest, "claims">): boolean {
@@ -100,12 +116,7 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest
   return null;
 }
 
-function waitOrRefuse(
-  tenant: TenantEntry,
-  manifest: Manifest,
-  obstacles: Obstacles,
-  wounds: readonly LeaseEntry[],
-): Decision {
+function whyNotWait(tenant: TenantEntry, manifest: Manifest, obstacles: Obstacles): Refusal | null {
   if (manifest.waitTimeout === 0) {
     return refuse("would_wait", "The resources are taken and wait_timeout_ms is 0; ask again later or allow a wait.", {
       blockers: blockersOf(obstacles),
@@ -115,12 +126,14 @@ function waitOrRefuse(
   if (tenant.waitingCount + tenant.standby.count >= tenant.record.quotas.waitersMax) {
     return deny("quota", `The tenant may have ${tenant.record.quotas.waitersMax} requests waiting.`);
   }
-  return { type: "wait", obstacles, wounds };
+  return null;
 }
 
 export interface Wounds {
   readonly wounds: readonly LeaseEntry[];
   readonly mustWait: boolean;
+  /** More conflict by their names than may be looked at; they are not among the wounds. */
+  readonly isMany: boolean;
 }
 
 /**
@@ -133,16 +146,18 @@ export function planWounds(
   holder: Holder,
   priority: number,
   place: Place,
+  most: number,
 ): Wounds {
   const wounds = new Set<LeaseEntry>();
   const obstacles = createObstacles();
   const counted = new Map<ResourceEntry, number>();
   for (const { claim } of claims) {
-    addOverlapping(obstacles, tenant, claim, holder, place, Number.NEGATIVE_INFINITY);
+    addOverlapping(obstacles, tenant, claim, holder, place, Number.NEGATIVE_INFINITY, most);
     if (claim.counted !== null) counted.set(claim.counted, unitsClaimed(claims, claim));
   }
-  let mustWait = obstacles.claims.size > 0;
-  for (const lease of obstacles.leases) {
+  const isMany = obstacles.leases.size > most;
+  let mustWait = isMany || obstacles.claims.size > 0;
+  for (const lease of isMany ? noWounds : obstacles.leases) {
     if (canWound(lease, priority)) wounds.add(lease);
     else mustWait = true;
   }
@@ -153,7 +168,7 @@ export function planWounds(
   for (const lease of [...wounds].flatMap((wounded) => withLinked(tenant, wounded))) {
     if (lease.record.cell !== null && (wounds.has(lease) || obstacles.leases.has(lease))) mustWait = true;
   }
-  return { wounds: [...wounds].sort((a, b) => a.order - b.order), mustWait };
+  return { wounds: [...wounds].sort((a, b) => a.order - b.order), mustWait, isMany };
 }
 
 /** Of those who hold units only as many as needed are wounded, the youngest first. True: there is room then. */

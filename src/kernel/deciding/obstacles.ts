@@ -1,7 +1,7 @@
 /** What stands in the way of an intent (C1, C6, W2): leases of other holders, and waiting intents ahead of it. */
 
 import { limits } from "../contract/limits.ts";
-import { EXCLUSIVE, type Strength, strengths, weakestConflicting } from "../contract/predicates.ts";
+import { EXCLUSIVE, type Strength, strengths, strengthsConflict, weakestConflicting } from "../contract/predicates.ts";
 import { each, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
 import { type Branch, eachWaitingBelow, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
@@ -10,12 +10,13 @@ import {
   findRoot,
   type Holder,
   type LeaseEntry,
+  nameOf,
   type RequestEntry,
   type TenantEntry,
   type WaitingClaim,
 } from "../memory/state.ts";
 import type { Obstacle } from "../memory/task-state.ts";
-import { nameCovers } from "../names/pattern.ts";
+import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName } from "../names/resource-name.ts";
 import { type Claim, unitsFit } from "./manifest.ts";
 
@@ -119,6 +120,12 @@ export function isCovered(tenant: TenantEntry, claim: Claim, holder: Holder): bo
   return false;
 }
 
+/** Whether the lease is in the way of the claim by its name; units are another matter (C6). */
+export function meets({ name, strength, counted }: Claim, lease: LeaseEntry): boolean {
+  if (counted !== null && lease.node === counted.node) return false;
+  return strengthsConflict(strength, lease.strength) && namesOverlap(name, nameOf(lease));
+}
+
 /** Everything in the way of a manifest, as far as the verdict and the reply need it (W2, W11). */
 export interface Obstacles {
   readonly leases: Set<LeaseEntry>;
@@ -168,7 +175,7 @@ export function addObstacles(
   addOverlapping(obstacles, tenant, claim, holder, place, enough);
 }
 
-/** Of those, the ones that overlap by name; units are another matter (C6). */
+/** Of those, the ones that overlap by name. The search ends once there are more than `most`. */
 export function addOverlapping(
   obstacles: Obstacles,
   tenant: TenantEntry,
@@ -176,6 +183,7 @@ export function addOverlapping(
   holder: Holder,
   place: Place,
   enough: number,
+  most = Number.POSITIVE_INFINITY,
 ): void {
   const weakest = weakestConflicting[claim.strength];
   const root = findRoot(tenant, claim.name.type);
@@ -189,7 +197,7 @@ export function addOverlapping(
     hasEnough,
     visit(node) {
       if (node !== claim.counted?.node) addAt(obstacles, node, weakest, holder, place);
-      return false;
+      return obstacles.leases.size > most;
     },
     below(node, branch, countable) {
       const held = heldFrom(branch, weakest);

@@ -86,6 +86,7 @@ export function predict(
         claimBy: null,
       };
     case "wait":
+    case "wound_many":
       return waitingVerdict(tenant, { ...manifest, id: "" }, decision.obstacles);
   }
 }

@@ -235,7 +235,7 @@ test("L8: VERIFY_ALL tells the truth about each lease, ended, foreign and unknow
     world.grant("b", "MUTATES FILE:/c"),
   ];
   world.later(100);
-  assert.deepEqual(world.verify("a"), { type: "leases", leases: [live], lost: [], notExtended: [] });
+  assert.deepEqual(world.verify("a"), { type: "leases", leases: [live], lost: [], notExtended: [], total: null });
   const named = world.verify("a", [live.id, ended.id, foreign.id, "lse_never", live.id]);
   assert.deepEqual(named.leases, [live]);
   assert.deepEqual(

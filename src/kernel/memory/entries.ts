@@ -49,6 +49,7 @@ export function createTenantEntry(record: Tenant, counters: Counters, policies: 
     digestBytes: 0,
     seniors: createHeap(),
     sweeps: [],
+    walks: [],
     policies,
     permissions: null,
   };

@@ -37,6 +37,15 @@ export interface Sweep extends Job {
   requestEnd(request: RequestEntry): RequestEnd | null;
 }
 
+/** Goes over very many leases of an agent that live on. */
+export interface Walk extends Job {
+  /** Does to the lease what it is about to do, if it is, ahead of its turn. */
+  visitEarly(turn: Turn, lease: LeaseEntry): void;
+}
+
+/** W7: of a lease that an older requester took from its holder. */
+export const woundedReason = "wounded";
+
 /** The sweep that is about to end the lease. */
 export function sweepOver({ sweeps }: TenantEntry, lease: LeaseEntry): Sweep | null {
   for (const sweep of sweeps) if (sweep.leaseEnd(lease) !== null) return sweep;

@@ -17,7 +17,7 @@ import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Policies, TenantPermissions } from "../policies/permissions.ts";
 import type { Standby } from "../requests/standby-index.ts";
 import type { Consequence } from "./consequences.ts";
-import type { Job, Sweep } from "./jobs.ts";
+import type { Job, Sweep, Walk } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
 import { RecentEnds } from "./recent-ends.ts";
 import type { KindEntry, Parking, ReadyTask, TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
@@ -153,8 +153,9 @@ export interface TenantEntry extends Entry<"tenant"> {
   digestBytes: number;
   /** Holders that have or had something, by age; see deciding/seniority.ts. */
   readonly seniors: Heap<Senior>;
-  /** Sweeps under way; mostly none. */
+  /** Under way; mostly none. */
   readonly sweeps: Sweep[];
+  readonly walks: Walk[];
   /** Those of all tenants; see policies/permissions.ts. */
   readonly policies: Policies;
   /** What they come to for each credential of the tenant; null: to be compiled when somebody asks. */

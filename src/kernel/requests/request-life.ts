@@ -23,6 +23,7 @@ import {
   updateLease,
 } from "../leases/lease-life.ts";
 import { createRequestEntry } from "../memory/entries.ts";
+import { woundedReason } from "../memory/jobs.ts";
 import {
   type AgentEntry,
   changed,
@@ -327,7 +328,7 @@ export function emitRequest(
 
 /** W7: those of younger holders. */
 export function woundLeases(turn: Turn, leases: readonly LeaseEntry[]): void {
-  endLeases(turn, leases, "REVOKED", "wounded");
+  endLeases(turn, leases, "REVOKED", woundedReason);
   for (const lease of leases) pauseWounded(turn, lease);
 }
 

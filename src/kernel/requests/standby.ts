@@ -161,7 +161,8 @@ function grantIfFree(turn: Turn, request: RequestEntry): void {
   if (holder.kind !== "agent" || isRequestSwept(tenant, request)) return;
   const manifest = manifestOf(tenant, request.record);
   const picked = leavesChoice(manifest.intents) ? pickNames(tenant, holder, manifest, now) : manifest;
-  if (picked.type !== "manifest" || decide(tenant, holder, picked, now).type !== "grant") return;
+  if (picked.type !== "manifest") return;
+  if (decide(tenant, holder, picked, now, turn.state.sliceMax).type !== "grant") return;
   leaveStandby(turn, request);
   grantRequest(turn, request, picked.picked);
 }

@@ -279,6 +279,41 @@ for (const waitTimeoutMs of [0, 30_000]) {
   });
 }
 
+test("L14, W7: of very many holders in the way only the younger are wounded; an older one is waited for, or refuses", () => {
+  const world = createWorld("eldest", "old", "b");
+  world.settings({ strategy: "wound_wait" });
+  const elder = world.grant("eldest", "MUTATES FILE:/d/elder");
+  const { leases } = world.grants("b", names);
+  const refused = world.begin(world.acquire("old", "MUTATES FILE:/d/**", { waitTimeoutMs: 0 }), 3).finish();
+  assert.equal(refused.type === "refused" ? refused.code : refused.type, "would_wait");
+  assert.equal(world.leases().length, count + 1, "nobody was wounded");
+  const acquiring = world.begin(world.acquire("old", "MUTATES FILE:/d/**", { waitTimeoutMs: 30_000 }), 3);
+  world.expect("waiting", acquiring.finish());
+  for (const { id } of leases) assert.equal(world.ended(id).endReason, "wounded");
+  assert.deepEqual(
+    world.leases().map(({ id }) => id),
+    [elder.id],
+  );
+  world.releaseAll("eldest");
+  assert.deepEqual(
+    world.leases().map(({ agentId, resource }) => [agentId, resource]),
+    [["old", "FILE:/d/**"]],
+  );
+});
+
+test("L14, W1, W7: who gives up the rest while it is being wounded with many others keeps its age", () => {
+  const world = createWorld("old", "b");
+  world.settings({ strategy: "wound_wait" });
+  world.grants("b", names);
+  const other = world.grant("b", "MUTATES FILE:/other");
+  const { priority } = world.agent("b");
+  const acquiring = world.begin(world.acquire("old", "MUTATES FILE:/d/**", {}), 3);
+  world.ask({ type: "release_lease", actor: world.as("b"), leaseId: other.id, version: null });
+  assert.equal(world.agent("b").state, "PAUSED");
+  acquiring.finish();
+  assert.equal(world.agent("b").priority, priority);
+});
+
 test("L14, C4: very many sibling patterns at one node find what overlaps, and leave nothing behind", () => {
   const world = createWorld("a", "b");
   world.quotas({ patternsMax: 5_000 });

@@ -3,7 +3,8 @@
  * slice by slice (memory/state.ts). Others may act in between: what a sweep covers is ended before they see it, and what
  * begins after the sweep is not covered by it.
  */
-import { type Job, type LeaseEnd, type RequestEnd, type Sweep, sweepOver } from "../memory/jobs.ts";
+import { pauseWounded } from "../agents/agent-life.ts";
+import { type Job, type LeaseEnd, type RequestEnd, type Sweep, sweepOver, woundedReason } from "../memory/jobs.ts";
 import type { LeaseEntry, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { withLinked } from "../memory/state.ts";
 import { endLeases, endRequest } from "./request-life.ts";
@@ -135,7 +136,9 @@ class SlicedSweep implements Sweep {
     this.count += counted.size;
     for (const lease of leases) {
       const end = this.leaseEnd(lease);
-      if (end !== null) endLeases(turn, [lease], end.as, end.reason, end.versionOf);
+      if (end === null) continue;
+      endLeases(turn, [lease], end.as, end.reason, end.versionOf);
+      if (end.reason === woundedReason) pauseWounded(turn, lease);
     }
   }
 

@@ -24,6 +24,7 @@ import { namesOverlap } from "../names/pattern.ts";
 import { canonicalName } from "../names/resource-name.ts";
 import { fits } from "../requests/queue.ts";
 import { addRequest, endWait, enqueue, woundLeases } from "../requests/request-life.ts";
+import { woundMany } from "../requests/wounding.ts";
 import { afterTry, park } from "./task-parking.ts";
 import { bar, isKeyFull, leaveQueue, offerSlots, waitForKey } from "./task-queue.ts";
 
@@ -193,8 +194,10 @@ function insist(turn: Turn, task: TaskEntry, claims: readonly LinkedClaim[]): bo
     if (!isOldest && obstaclesOf(tenant, task, claims).oldest < task.priority) return false;
   } else {
     const place = placeOf(tenant, task.priority, Number.POSITIVE_INFINITY);
-    const { wounds, mustWait } = planWounds(tenant, { claims }, task, task.priority, place);
-    woundLeases(turn, wounds);
+    const { sliceMax } = turn.state;
+    const { wounds, mustWait, isMany } = planWounds(tenant, { claims }, task, task.priority, place, sliceMax);
+    if (isMany) woundMany(turn, task, claims, task.priority, wounds);
+    else woundLeases(turn, wounds);
     if (!mustWait) return true;
   }
   queueFor(turn, task, claims);

@@ -117,7 +117,7 @@ export const verifyAll = command({
     "The state of all, or of the named, leases, ended ones included; an id that never was has state UNKNOWN. " +
     "It ends DIE_RESTART, after which a heartbeat revives what is still held (L8, L9).",
   example: { ...example, lease_ids: ["lse_01jcs8qm5t6w8y0a"] },
-  replies: [ok(record({ now: time(), leases: list(shapes.verified) }), "What is true now.")],
+  replies: [ok(record({ now: time(), leases: list(shapes.verified), ...shapes.leasesTotal }), "What is true now.")],
   errors: agentErrors,
   encode: verifiedAnswer,
 });

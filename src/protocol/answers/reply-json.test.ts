@@ -54,6 +54,7 @@ test("VERIFY_ALL tells the truth about each, and nothing about another's (L8, L1
   const { value } = answerOf("verify_all", {
     type: "leases",
     notExtended: [],
+    total: null,
     leases: [sampleLease()],
     lost: [
       { id: "lse_2", lease: ended, code: null },
@@ -77,11 +78,23 @@ test("VERIFY_ALL tells the truth about each, and nothing about another's (L8, L1
 test("a heartbeat of all names what was extended and what was lost (L4)", () => {
   const held = sampleLease({ id: "lse_2", state: "HELD" });
   const lost = [{ id: "lse_2", lease: held, code: "verify_required" }] as const;
-  const { value } = answerOf("heartbeat_all", { type: "leases", leases: [sampleLease()], lost, notExtended: [] });
+  const { value } = answerOf("heartbeat_all", {
+    type: "leases",
+    leases: [sampleLease()],
+    lost,
+    notExtended: [],
+    total: null,
+  });
   assert.deepEqual(Object.keys(value), ["leases", "lost", "directives"]);
   assert.deepEqual(value.lost, [{ id: "lse_2", state: "HELD", error: "verify_required" }]);
   const kept = { id: "lse_3", state: "ACTIVE", code: "resource_withdrawn" } as const;
-  const drained = answerOf("heartbeat_all", { type: "leases", leases: [], lost: [], notExtended: [kept] }).value;
+  const drained = answerOf("heartbeat_all", {
+    type: "leases",
+    leases: [],
+    lost: [],
+    notExtended: [kept],
+    total: null,
+  }).value;
   assert.deepEqual((drained as Record<string, unknown>)["not_extended"], [
     { id: "lse_3", state: "ACTIVE", error: "resource_withdrawn" },
   ]);
@@ -91,7 +104,7 @@ test("a release answers id and state, one or many (L5)", () => {
   const lease = sampleLease({ state: "RELEASED" });
   assert.deepEqual(answerOf("release_lease", { type: "lease", lease }).value, { id: lease.id, state: "RELEASED" });
   const lost = [{ id: "lse_9", lease: null, code: null }];
-  const { value } = answerOf("release_all", { type: "leases", leases: [lease], lost, notExtended: [] });
+  const { value } = answerOf("release_all", { type: "leases", leases: [lease], lost, notExtended: [], total: null });
   assert.deepEqual(value, {
     leases: [
       { id: lease.id, state: "RELEASED" },
@@ -129,6 +142,7 @@ test("what lets an agent go on carries the update: a heartbeat, one of all, and 
     leases: [sampleLease()],
     lost: [],
     notExtended: [],
+    total: null,
     observation,
   });
   const moved = answerOf("transition_agent", { type: "agent", agent: sampleAgent(), created: false, observation });

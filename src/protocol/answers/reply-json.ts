@@ -1,5 +1,5 @@
 /** From a reply to an answer. What only some operations show differently is said with them, by the functions below. */
-import { type Fields, list, record, type Values } from "../../kernel/contract/field.ts";
+import type { Fields, Values } from "../../kernel/contract/field.ts";
 import { policy as policyFields } from "../../kernel/contract/policy-records.ts";
 import {
   cell as cellFields,
@@ -215,14 +215,16 @@ export function verifiedAnswer(reply: QueryReply, context: AnswerContext): Answe
   const lost = reply.lost.map((one) =>
     isShown(one) ? verifiedObject(one.lease, now) : show(views.leaseEnd, shownLost(one)),
   );
-  return answerJson(200, { now: isoTime(now), leases: [...leases, ...lost] });
+  const total = reply.total === null ? {} : { leases_total: reply.total };
+  return answerJson(200, { now: isoTime(now), leases: [...leases, ...lost], ...total });
 }
 
 /** L5: what is left of a released lease is its name and how it ended. */
 export function releasedAnswer(reply: QueryReply, context: AnswerContext): Answer {
   if (reply.type === "lease") return answer(200, leaseEndForm, ended(reply.lease), context);
   if (reply.type !== "leases") return replyAnswer(reply, context);
-  return answer(200, leaseEndsForm, { leases: [...reply.leases.map(ended), ...reply.lost.map(shownLost)] }, context);
+  const leases = [...reply.leases.map(ended), ...reply.lost.map(shownLost)];
+  return answer(200, leaseEndsForm, { leases, total: reply.total }, context);
 }
 
 /** There is no new secret to show. */
@@ -261,9 +263,10 @@ function ended({ id, state }: Lease): LeaseEnd {
   return { id, state, code: null };
 }
 
-function heartbeatsOf({ leases, lost, notExtended, observation = null }: Extract<Reply, { readonly type: "leases" }>) {
+function heartbeatsOf(reply: Extract<Reply, { readonly type: "leases" }>) {
+  const { leases, lost, notExtended, total, observation = null } = reply;
   const kept = notExtended === null || notExtended.length === 0 ? null : notExtended;
-  return { leases, lost: lost.map(shownLost), notExtended: kept, observation };
+  return { leases, lost: lost.map(shownLost), notExtended: kept, total, observation };
 }
 
 /** `error` says why one that is alive could not be served (`renew_required`, `verify_required`). */
@@ -287,7 +290,7 @@ const standbyForm = formOf<object>(views.standby);
 const diedForm = formOf<object>(views.died);
 const pausedForm = formOf<object>(views.paused);
 const leaseEndForm = formOf<LeaseEnd>(views.leaseEnd);
-const leaseEndsForm = formOf<{ readonly leases: readonly LeaseEnd[] }>({ leases: list(record(views.leaseEnd)) });
+const leaseEndsForm = formOf<object>(views.leaseEnds);
 const heartbeatsForm = formOf<object>(views.heartbeats);
 const leasePageForm = formOf<object>(views.leasePage);
 const receiptPageForm = formOf<object>(views.receiptPage);

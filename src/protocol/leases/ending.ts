@@ -33,7 +33,7 @@ export const releaseAll = command({
   summary: "Releases an agent's leases at once",
   description: "All of them where none is named.",
   example: { ...agentExample, lease_ids: [example.lease_id], versions: { [example.lease_id]: "sha256:9f2c" } },
-  replies: [ok(record({ leases: list(shapes.leaseEnd) }), "How each of them ended.")],
+  replies: [ok(record({ leases: list(shapes.leaseEnd), ...shapes.leasesTotal }), "How each of them ended.")],
   errors: ["agent_unknown", "stale_epoch"],
   encode: releasedAnswer,
 });

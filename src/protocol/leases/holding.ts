@@ -52,6 +52,7 @@ export const heartbeatAll = command({
         not_extended: sometimes(
           list(shapes.leaseEnd, { description: "Of `leases`, those that keep their present end, and why." }),
         ),
+        ...shapes.leasesTotal,
         directives: list(text({ description: "What the holder is asked to do." })),
         ...shapes.update,
       }),

@@ -1,5 +1,6 @@
 /** What replies look like: the schemas that OpenAPI shows, and that the encoders' tests hold them to. */
 import { only, without } from "../../kernel/contract/field.ts";
+import { limits } from "../../kernel/contract/limits.ts";
 import { keyScopes } from "../../kernel/contract/policy-records.ts";
 import {
   agent as agentFields,
@@ -61,6 +62,13 @@ export const observationUpdate = record(
 registerShape(observationFields, observationUpdate);
 
 /** A4: the answer that lets an agent go on after a pause says what happened meanwhile. */
+/** Very many leases are not all listed. */
+export const leasesTotal = {
+  leases_total: sometimes(
+    integer({ description: `How many there are; absent where all are listed. At most ${limits.leasesListedMax} are.` }),
+  ),
+};
+
 export const update = { observation_update: sometimes(observationUpdate) };
 export const keptLease = record({ ...leaseParts, ...update }, { title: "KeptLease" });
 

@@ -73,11 +73,17 @@ export const leaseEnd = {
   code: named("error", omitted(optional(text()))),
 };
 
+const leasesTotal = named("leases_total", omitted(optional(integer())));
+
+/** The answer to a release of several. */
+export const leaseEnds = { leases: list(record(leaseEnd)), total: leasesTotal };
+
 /** The answer to heartbeats: those that are extended, and those that are not. */
 export const heartbeats = {
   leases: list(record(lease)),
   lost: list(record(leaseEnd)),
   notExtended: omitted(optional(list(record(leaseEnd)))),
+  total: leasesTotal,
   directives: always([], list(text())),
   observation: observationUpdate,
 };
