@@ -254,7 +254,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "DIE takes a fresh timestamp",
     file: "agents/agent-life.ts",
-    find: "concerned(paused, over, turn.now)",
+    find: "concerned(entry, paused, over, turn.now)",
     replace: 'concerned({ ...paused, priority: cause === "die" ? turn.now + 1 : agent.priority }, over, turn.now)',
   },
   {

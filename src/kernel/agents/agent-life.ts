@@ -213,7 +213,7 @@ export function becomePaused(turn: Turn, entry: AgentEntry, cause: PauseCause, o
   const agent = inUnit(turn, entry);
   const attempts = agent.attempts + (cause === "die" ? 1 : 0);
   const paused = { ...agent, attempts, pausedAt: agent.pausedAt ?? turn.now, pausedFor: cause, retryAt: null };
-  moveAgent(turn, entry, "pause", concerned(paused, over, turn.now));
+  moveAgent(turn, entry, "pause", concerned(entry, paused, over, turn.now));
 }
 
 /** W5: the hint that it got with DIE, for those who watch. */
@@ -226,7 +226,7 @@ export function noteLost(turn: Turn, { holder, request }: LeaseEntry, { state, r
   if (holder.kind !== "agent" || state === "BINDING" || !holder.alive) return;
   // A grant that was never collected let nobody see anything (W8).
   const since = claimBy === null ? turn.now : (request?.record.observeSince ?? turn.now);
-  const agent = concerned(holder.record, [resource], since);
+  const agent = concerned(holder, holder.record, [resource], since);
   if (agent !== holder.record) updateAgent(turn, holder, agent);
   pauseIfBare(turn, holder);
 }
@@ -256,17 +256,43 @@ export function holdsLive({ tenant }: Turn, entry: AgentEntry): boolean {
 }
 
 /** What concerned it first concerns it longest. Past the limit the next update is truncated. */
-function concerned(agent: Agent, over: readonly string[], since: Millis): Agent {
+function concerned(entry: AgentEntry, agent: Agent, over: readonly string[], since: Millis): Agent {
   let { concerns, concernsCut } = agent;
   if (concernsCut && concerns.length >= limits.concernsMax) return agent;
   for (const resource of over) {
-    // Mostly one name and few concerns: quicker than a map, which every lost lease would build again.
-    if (concerns.some((one) => one.resource === resource)) continue;
-    if (concerns.length >= limits.concernsMax) concernsCut = true;
-    else concerns = concerns.concat({ resource, since });
+    if (isConcern(entry, concerns, resource)) continue;
+    if (concerns.length >= limits.concernsMax) {
+      concernsCut = true;
+      continue;
+    }
+    const known = entry.concernNames;
+    const more = concerns.concat({ resource, since });
+    if (known !== null && known.of === concerns) {
+      known.of = more;
+      known.names.add(resource);
+      known.chars += resource.length;
+    }
+    concerns = more;
   }
   if (concerns === agent.concerns && concernsCut === agent.concernsCut) return agent;
   return { ...agent, concerns, concernsCut };
+}
+
+/** Mostly there are few, which are compared one by one. An agent that loses very many leases compares each with all. */
+const comparedMax = 8;
+
+function isConcern(entry: AgentEntry, concerns: Agent["concerns"], name: string): boolean {
+  if (concerns.length <= comparedMax) return concerns.some(({ resource }) => resource === name);
+  if (entry.concernNames?.of !== concerns) {
+    const names = new Set<string>();
+    let chars = 0;
+    for (const { resource } of concerns) {
+      names.add(resource);
+      chars += resource.length;
+    }
+    entry.concernNames = { of: concerns, names, chars };
+  }
+  return entry.concernNames.names.has(name);
 }
 
 /** Every change of an agent is a sign of its life, also a verdict that gives it nothing (S4). */
@@ -274,6 +300,7 @@ export function updateAgent(turn: Turn, entry: AgentEntry, record: Agent): void 
   const from = visibleState(entry.record);
   entry.record = record.idleSince === turn.now ? record : { ...record, idleSince: turn.now };
   entry.priority = entry.record.priority;
+  if (entry.concernNames !== null && entry.concernNames.of !== record.concerns) entry.concernNames = null;
   changed(turn, entry);
   const to = visibleState(entry.record);
   if (from !== to)

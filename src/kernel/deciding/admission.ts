@@ -304,7 +304,9 @@ export function countMemory({ tenants }: Pick<State, "tenants">, handles: readon
       } else if (kind === "agent") {
         const { labels, concerns } = record as Agent;
         for (const label in labels) bytes += 2 * textBytes + label.length + (labels[label]?.length ?? 0);
-        for (const { resource } of concerns) bytes += itemBytes + resource.length;
+        const { concernNames: known } = entry as unknown as AgentEntry;
+        if (known?.of === concerns) bytes += concerns.length * itemBytes + known.chars;
+        else for (const { resource } of concerns) bytes += itemBytes + resource.length;
       } else if (kind !== "counters") bytes += textsOf(kind, record);
     }
     if (bytes === entry.bytes) continue;

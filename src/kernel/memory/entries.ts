@@ -8,11 +8,12 @@ import { idHash, type ResourceName, textHash } from "../names/resource-name.ts";
 import type { Policies } from "../policies/permissions.ts";
 import { createTenantPast } from "./past.ts";
 import type { AgentEntry, Entry, Holder, LeaseEntry, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
-import { recordId } from "./state.ts";
 import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
 /** In place of a digest's context that is in the store, and not in memory (S4). */
 export const away: object = Object.freeze({});
+
+const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
 
 export function createTenantEntry(record: Tenant, counters: Counters, policies: Policies): TenantEntry {
   const remembered = new Set<RequestEntry>();
@@ -55,6 +56,13 @@ export function createTenantEntry(record: Tenant, counters: Counters, policies: 
   };
 }
 
+/** The names of an agent's concerns (A4) where they are many, and how long they are together. */
+export interface ConcernNames {
+  of: Agent["concerns"];
+  readonly names: Set<string>;
+  chars: number;
+}
+
 /** An agent is its own holder. */
 export function createAgentEntry(record: Agent): AgentEntry {
   return {
@@ -78,6 +86,7 @@ export function createAgentEntry(record: Agent): AgentEntry {
     remembered: new Set(),
     digest: null,
     senior: null,
+    concernNames: null,
   };
 }
 

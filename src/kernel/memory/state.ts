@@ -17,6 +17,7 @@ import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Policies, TenantPermissions } from "../policies/permissions.ts";
 import type { Standby } from "../requests/standby-index.ts";
 import type { Consequence } from "./consequences.ts";
+import type { ConcernNames } from "./entries.ts";
 import type { Job, Sweep, Walk } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
 import { RecentEnds } from "./recent-ends.ts";
@@ -93,6 +94,7 @@ export interface AgentEntry extends Ranked, Entry<"agent"> {
   readonly remembered: Set<RequestEntry>;
   digest: DigestEntry | null;
   senior: Senior | null;
+  concernNames: ConcernNames | null;
 }
 
 /** A holder among those of its tenant. */
@@ -337,8 +339,6 @@ export function nameOf(entry: LeaseEntry): ResourceName {
   return canonicalName(entry.record.resource);
 }
 
-export const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
-
 /** In no index yet. */
 export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
   return {
@@ -367,9 +367,8 @@ export function createLeaseEntry(record: Lease, holder: Holder, strength: Streng
   };
 }
 
-/** When something is due next if no command comes: a wait's timeout or another deadline. Infinity: never. */
+/** When a wait's timeout or another deadline is due; what was freed and is not served, at once. Infinity: nothing is. */
 export function nextDeadline({ waits, ends, unserved }: State): Millis {
-  // What was freed and is not served yet is due at once.
   if (unserved.length > 0) return 0;
   return Math.min(waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY, ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY);
 }
