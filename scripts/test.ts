@@ -46,7 +46,9 @@ async function test(args: readonly string[]): Promise<number> {
 }
 
 /** One for all files, in a process of its own anyway; each test makes a schema of its own. */
+/** LEASEHOLD_TEST_POSTGRES may name one that runs: another version, or a pooler. */
 async function startPostgres(): Promise<{ remove(): Promise<void> }> {
+  if (process.env["LEASEHOLD_TEST_POSTGRES"]) return { remove: () => Promise.resolve() };
   const { PostgresServer } = await import("../src/store/testing/postgres-server.ts");
   const server = await PostgresServer.start({ folder: mkdtempSync(join(tmpdir(), "leasehold-postgres-")) });
   process.env["LEASEHOLD_TEST_POSTGRES"] = server.url;

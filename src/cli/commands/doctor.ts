@@ -15,9 +15,15 @@ const marks: Readonly<Record<Check["status"], readonly [mark: string, colour: Co
 const doctorCommand: Command = {
   name: "doctor",
   summary: "finds the server, and checks version, clock, keys and disk",
-  usage: "[--data DIR]",
+  usage: "[--data DIR] [--store URL]",
   about: "The exit code is 7 where there is a problem; warnings alone are 0.",
-  flags: { data: { sign: "DIR", words: "also measure how long this folder's disk takes to make 4 KiB durable" } },
+  flags: {
+    data: { sign: "DIR", words: "also measure how long this folder's disk takes to make 4 KiB durable" },
+    store: {
+      sign: "URL",
+      words: "also check a database for a cluster, postgres://…: is it durable, and how far away?",
+    },
+  },
   examples: [
     ["leasehold doctor", "is the server well, and do we agree on the time?"],
     ["leasehold doctor --data /var/lib/leasehold", "is that disk fit for it?"],
@@ -33,12 +39,17 @@ const doctorCommand: Command = {
     }
     const data = call.text("data");
     if (data !== null) checks.push({ name: "disk", ...checkDisk(data) });
+    const store = call.text("store");
+    if (store !== null) {
+      const { checkDatabase } = await import("../doctor-database.ts");
+      checks.push({ name: "database", ...(await checkDatabase(store)) });
+    }
     const ok = checks.every(({ status }) => status !== "problem");
     out.show({ ok, url: call.url, checks }, () =>
       checks
         .map(({ name, status, detail }) => {
           const [mark, colour] = marks[status];
-          return `${out.paint[colour](mark)}  ${name.padEnd(8)}${plain(detail)}`;
+          return `${out.paint[colour](mark)}  ${name.padEnd(9)}${plain(detail)}`;
         })
         .join("\n"),
     );
