@@ -255,7 +255,7 @@ export const mutants: readonly Mutant[] = [
     name: "DIE takes a fresh timestamp",
     file: "agents/agent-life.ts",
     find: "concerned(entry, paused, over, turn.now)",
-    replace: 'concerned({ ...paused, priority: cause === "die" ? turn.now + 1 : agent.priority }, over, turn.now)',
+    replace: 'concerned(entry, cause === "die" ? { ...paused, priority: turn.now + 1 } : paused, over, turn.now)',
   },
   {
     name: "a grant does not forgive the deaths before it",
