@@ -54,7 +54,9 @@ export function modelView(model: Model): unknown {
         return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
       })
       .sort(),
-    closed: tenant.resources.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
+    closed: tenant.resources
+      .map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn} ${spentText(one)}`)
+      .sort(),
   };
 }
 
@@ -92,8 +94,20 @@ export function kernelView(records: Records, modelIdOf: ReadonlyMap<string, stri
         return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
       })
       .sort(),
-    closed: records.resource.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
+    closed: records.resource
+      .map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn} ${spentText(one)}`)
+      .sort(),
   };
+}
+
+/** G15: which units come back when. */
+function spentText({ spent }: { readonly spent: readonly { readonly at: number; readonly units: number }[] }): string {
+  const unitsAt = new Map<number, number>();
+  for (const { at, units } of spent) unitsAt.set(at, (unitsAt.get(at) ?? 0) + units);
+  return [...unitsAt]
+    .sort(([a], [b]) => a - b)
+    .map(([at, units]) => `${units} at ${at}`)
+    .join(", ");
 }
 
 /** A board has one tenant, which the first command creates. */

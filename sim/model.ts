@@ -173,7 +173,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
       return revoke(tenant, (lease) => lease.id === target.leaseId, now, step);
     }
     case "declare_resource":
-      return declare(tenant, command.resource, command.capacity, now, step);
+      return declare(tenant, command.resource, command, now, step);
     case "fence_resource":
       return fence(tenant, command.resource, now, step);
     case "reset_resource":

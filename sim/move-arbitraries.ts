@@ -92,12 +92,14 @@ export const anyBoard: fc.Arbitrary<Board> = fc
     agents: fc.integer({ min: 3, max: 6 }),
     names: fc.shuffledSubarray(names, { minLength: 2, maxLength: 5 }),
     capacity: fc.integer({ min: 1, max: 4 }),
+    refillMs: fc.constantFrom(null, 100, 700, 5_000),
     strategy: fc.constantFrom("wait_die" as const, "wound_wait" as const),
   })
-  .map(({ agents, names, capacity, strategy }) => ({
+  .map(({ agents, names, capacity, refillMs, strategy }) => ({
     agents: Array.from({ length: agents }, (_, index) => `agent-${index}`),
     names,
     capacities: names.includes("GPU:/x") ? { "GPU:/x": capacity } : {},
+    refillMs,
     strategy,
     bound: [],
     choice: false,

@@ -71,6 +71,8 @@ export interface Board {
   readonly names: readonly string[];
   /** The counted resources and their units. */
   readonly capacities: Readonly<Record<string, number>>;
+  /** Of those, how long their units take to come back (G15); null: with the lease. */
+  readonly refillMs: number | null;
   readonly strategy: Strategy;
   /** The bound resources (G6); the oracle has no cells, so its boards have none. */
   readonly bound: readonly string[];
@@ -104,7 +106,12 @@ export function opening(board: Board): Command[] {
     ...board.names
       .filter((name) => isDeclared(board, name))
       .map(
-        (resource): Command => ({ ...asked, type: "declare_resource", resource, ...declarationOf(board, resource) }),
+        (resource): Command => ({
+          ...asked,
+          type: "declare_resource",
+          resource,
+          ...declarationOf(board, resource),
+        }),
       ),
     ...board.agents.map((agentId): Command => ({ ...asked, type: "register_agent", agentId, labels: null })),
   ];
@@ -218,8 +225,15 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
     case "withdraw_resource":
       return { ...above, type: "withdraw_resource", resource, revoke: move.flag };
     case "declare_resource": {
-      const { capacity, cell } = declarationOf(board, resource);
-      return { ...above, type: "declare_resource", resource, capacity: capacity && 1 + (move.other % 4), cell };
+      const { capacity, refillMs, cell } = declarationOf(board, resource);
+      return {
+        ...above,
+        type: "declare_resource",
+        refillMs,
+        resource,
+        capacity: capacity && 1 + (move.other % 4),
+        cell,
+      };
     }
     case "report_binding": {
       const type = nth(
@@ -291,8 +305,13 @@ function isDeclared({ capacities, bound }: Board, name: string): boolean {
   return Object.hasOwn(capacities, name) || bound.includes(name);
 }
 
-function declarationOf({ capacities, bound }: Board, name: string): Pick<DeclareResource, "capacity" | "cell"> {
-  return { capacity: capacities[name] ?? null, cell: bound.includes(name) ? "cell-1" : null };
+function declarationOf(
+  { capacities, refillMs, bound }: Board,
+  name: string,
+): Pick<DeclareResource, "capacity" | "refillMs" | "cell"> {
+  const capacity = capacities[name] ?? null;
+  const isBound = bound.includes(name);
+  return { capacity, refillMs: capacity === null || isBound ? null : refillMs, cell: isBound ? "cell-1" : null };
 }
 
 /** Mostly the agent itself; sometimes another agent, an earlier instance, or a supervisor. */

@@ -180,7 +180,7 @@ function declare(world: World, tenant: SimTenant, resource: string, changes: boo
   const capacity = isCounted ? random.between(1, 5) : null;
   const cell = tenant.bound.includes(name) ? "cell-1" : null;
   const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
-  const reply = send(world, { ...asked, type: "declare_resource", resource: name, capacity, cell });
+  const reply = send(world, { ...asked, type: "declare_resource", refillMs: null, resource: name, capacity, cell });
   const isSmaller = capacity !== null && before?.capacity != null && capacity < before.capacity;
   if (isSmaller && reply.type === "resource") count(counters, "C6 capacity lowered");
 }

@@ -64,7 +64,7 @@ function found(world: World, tenant: SimTenant): void {
   for (const resource of new Set([...tenant.counted, ...tenant.bound])) {
     const capacity = tenant.counted.includes(resource) ? random.between(1, 5) : null;
     const cell = tenant.bound.includes(resource) ? "cell-1" : null;
-    send(world, { ...asked, type: "declare_resource", resource, capacity, cell });
+    send(world, { ...asked, type: "declare_resource", refillMs: null, resource, capacity, cell });
   }
   openCells(world, tenant);
 }

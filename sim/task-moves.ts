@@ -88,9 +88,9 @@ export function openingOf(strategy: Strategy): Command[] {
   return [
     { ...asked, entropy, type: "create_tenant", tenantId: "t1" },
     { ...asked, entropy, type: "set_tenant_settings", tenantId: "t1", settings: { strategy } },
-    { ...asked, entropy, type: "declare_resource", resource: "GPU:/0", capacity: 2, cell: null },
+    { ...asked, entropy, type: "declare_resource", refillMs: null, resource: "GPU:/0", capacity: 2, cell: null },
     ...bound.map((resource): Command => {
-      return { ...asked, entropy, type: "declare_resource", resource, capacity: null, cell: "c1" };
+      return { ...asked, entropy, type: "declare_resource", refillMs: null, resource, capacity: null, cell: "c1" };
     }),
     ...agents.map((agentId): Command => ({ ...asked, entropy, type: "register_agent", agentId, labels: null })),
   ];
@@ -231,11 +231,12 @@ export function commandOf(move: TaskMove, state: State, entropy: Entropy): Comma
         ? {
             ...who,
             type: "declare_resource",
+            refillMs: null,
             resource: pick(bound, b) ?? "",
             capacity: null,
             cell: a % 3 > 0 ? "c1" : null,
           }
-        : { ...who, type: "declare_resource", resource: "GPU:/0", capacity: 1 + (a % 3), cell: null };
+        : { ...who, type: "declare_resource", refillMs: null, resource: "GPU:/0", capacity: 1 + (a % 3), cell: null };
     case "quota": {
       const leasesMax = flag ? quotasDefault.leasesMax : 1 + (a % 8);
       return { ...who, type: "set_tenant_quotas", tenantId: "t1", quotas: { ...quotasDefault, leasesMax } };

@@ -1,7 +1,9 @@
 /** Mutants of what cells are heard for, of picking, and of quotas by type (see planted.ts). */
 import type { Mutant } from "./planted.ts";
+import { refillMutants } from "./planted-refill.ts";
 
 export const cellMutants: readonly Mutant[] = [
+  ...refillMutants,
   // What a token opens (G4)
   {
     name: "cells: a provider only reads",

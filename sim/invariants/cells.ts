@@ -62,6 +62,8 @@ export function checkChoices(view: TenantView, step: Step): void {
   for (const waiter of view.waiters) {
     const [intent, ...others] = waiter.request.intents;
     if (intent === undefined || others.length > 0 || intent.pick !== "any") continue;
+    // A task waits for a worker too, and keeps its place meanwhile (T10).
+    if (view.tasks.has(waiter.request.holder)) continue;
     for (const resource of view.resources.values()) {
       if (canTake(view, waiter, resource, intent.resource) && isReady(step.store, resource)) {
         violated("W3", "a request with pick waits although a matching resource is free", waiter.request, resource);

@@ -1,4 +1,4 @@
-/** No two conflicting live leases of different holders (C1), and no more units granted than there are (C6). */
+/** No two conflicting live leases of different holders (C1), and no more units granted than there are (C6, G15). */
 import type { Lease } from "../../src/kernel/contract/records.ts";
 import { claimsConflict, unitsIn } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
@@ -22,7 +22,10 @@ export function checkNewConflicts(view: TenantView, step: Step): void {
 
 /** What the step settled first was granted before its command lowered the capacity. */
 function lostUnits({ changes }: Step, lease: Lease): boolean {
-  return changes.some((one) => one.kind === "resource" && one.after?.name === lease.resource);
+  return changes.some(
+    ({ kind, before, after }) =>
+      kind === "resource" && after?.name === lease.resource && before?.capacity !== after.capacity,
+  );
 }
 
 function checkAgainstAll({ field }: TenantView, lease: Lease): void {
@@ -37,6 +40,7 @@ function checkAgainstAll({ field }: TenantView, lease: Lease): void {
 function checkUnits({ field }: TenantView, lease: Lease): void {
   const capacity = field.capacityOf(lease.resource);
   if (capacity === null) return;
-  const held = unitsIn(field.leases, lease.resource);
-  if (held > capacity) violated("C6", `${held} units are leased of ${capacity}`, lease);
+  const spent = field.spentOf(lease.resource);
+  const taken = spent ?? unitsIn(field.leases, lease.resource);
+  if (taken > capacity) violated(spent === null ? "C6" : "G15", `${taken} units are taken of ${capacity}`, lease);
 }

@@ -1,5 +1,5 @@
 /** A task that queues for its resources (T10) ends its wait for a reason, and overtakes nobody (W3). */
-import { inTheWay } from "../model/conflicts.ts";
+import { inTheWay, withoutSpent } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
 import { isFinal } from "./receipts.ts";
 import { type Step, violated } from "./step.ts";
@@ -52,12 +52,8 @@ export function checkTaskOvertaking(view: TenantView, step: Step): void {
     // What cells have set up was granted before.
     if (view.field.leases.some(({ holder, cell }) => holder === after.id && cell !== null)) continue;
     const leases = view.field.leases.filter((lease) => lease.holder !== after.id);
-    const { requests } = inTheWay(
-      { ...view.field, leases },
-      after.id,
-      claimsOf(after.spec.intents, after.picked),
-      ahead,
-    );
+    const claims = claimsOf(after.spec.intents, after.picked);
+    const { requests } = inTheWay(withoutSpent({ ...view.field, leases }, claims), after.id, claims, ahead);
     const [overtaken] = requests;
     if (overtaken !== undefined) violated("W3", "a task overtook a conflicting waiter", after, overtaken.request);
   }

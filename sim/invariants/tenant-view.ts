@@ -68,9 +68,14 @@ export function viewsOf(store: RecordStore): TenantView[] {
     }));
     open.sort((a, b) => (byAge ? a.priority - b.priority : 0) || a.request.arrival - b.request.arrival);
     const capacityOf = (name: string) => resources.get(name)?.capacity ?? null;
+    const spentOf = (name: string) => {
+      const resource = resources.get(name);
+      if (resource === undefined || resource.refillMs === null) return null;
+      return resource.spent.reduce((sum, { units }) => sum + units, 0);
+    };
     const waiters = open.filter(({ request }) => request.state === "WAITING");
     const standbys = open.filter(({ request }) => request.state === "STANDBY");
-    return { tenant, field: { leases, capacityOf }, waiters, standbys, agents, tasks, priorityOf, resources };
+    return { tenant, field: { leases, capacityOf, spentOf }, waiters, standbys, agents, tasks, priorityOf, resources };
   });
 }
 

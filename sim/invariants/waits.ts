@@ -1,6 +1,6 @@
 /** Waits: only in the allowed direction (W2, W7), only behind an obstacle (W3), and not past the timeout (W4). */
 import type { Request } from "../../src/kernel/contract/records.ts";
-import { inTheWay, isFree } from "../model/conflicts.ts";
+import { inTheWay, isFree, withoutSpent } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
 import type { Change } from "../record-store.ts";
 import { type Step, violated } from "./step.ts";
@@ -49,8 +49,9 @@ export function checkOvertaking(view: TenantView, step: Step): void {
     const ahead = stoodBy ? cameBefore : cameBefore.filter(isAhead);
     // Its own new leases must not count as covering what it asked for.
     const leases = view.field.leases.filter((lease) => !after.leaseIds.includes(lease.id));
-    const field = { ...view.field, leases };
-    const { requests } = inTheWay(field, after.agentId, claimsOf(after.intents, after.picked), ahead);
+    const claims = claimsOf(after.intents, after.picked);
+    const field = withoutSpent({ ...view.field, leases }, claims);
+    const { requests } = inTheWay(field, after.agentId, claims, ahead);
     const [overtaken] = requests;
     if (overtaken !== undefined) violated("W3", "a request overtook a conflicting one", after, overtaken.request);
   }

@@ -18,6 +18,7 @@ import {
   type ModelRequest,
   type ModelTenant,
   type Prediction,
+  refilledOf,
   refused,
   standbyOf,
   waitingOf,
@@ -169,6 +170,7 @@ function denialOf(
   }
   for (const claim of claims) {
     const capacity = capacityOf(tenant, claim.resource);
+    if (refilledOf(tenant, claim.resource) !== undefined) continue; // G15: one's own units come back too.
     if (capacity !== null && unitsIn(claims, claim.resource) + unitsIn(own, claim.resource) > capacity)
       return "self_blocked";
   }

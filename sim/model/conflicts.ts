@@ -26,6 +26,8 @@ export interface Waiting {
 export interface Field<L extends Holding> {
   readonly leases: readonly L[];
   readonly capacityOf: (name: string) => number | null;
+  /** G15: units that are spent and not back yet; null: units are held by leases. */
+  readonly spentOf: (name: string) => number | null;
 }
 
 export interface InTheWay<L, R> {
@@ -85,7 +87,8 @@ export function inTheWay<L extends Holding, R extends Waiting>(
     if (unitsLeft(field, claim.resource, ahead) >= unitsIn(claims, claim.resource)) continue;
     lacksUnits = true;
     for (const lease of field.leases) {
-      if (lease.agentId !== agentId && lease.resource === claim.resource) leases.add(lease);
+      if (field.spentOf(claim.resource) === null && lease.agentId !== agentId && lease.resource === claim.resource)
+        leases.add(lease);
     }
     for (const request of ahead) {
       if (request.agentId !== agentId && unitsIn(request.claims, claim.resource) > 0) requests.add(request);
@@ -111,7 +114,16 @@ export function unitsLeft(field: Field<Holding>, name: string, ahead: readonly W
   const capacity = field.capacityOf(name);
   if (capacity === null) return Number.POSITIVE_INFINITY;
   const reserved = ahead.reduce((sum, request) => sum + unitsIn(request.claims, name), 0);
-  return capacity - unitsIn(field.leases, name) - reserved;
+  return capacity - (field.spentOf(name) ?? unitsIn(field.leases, name)) - reserved;
+}
+
+/** G15: as it was before these claims were granted, in the same step. */
+export function withoutSpent<L extends Holding>(field: Field<L>, claims: readonly Claim[]): Field<L> {
+  const spentOf = (name: string): number | null => {
+    const spent = field.spentOf(name);
+    return spent === null ? null : spent - unitsIn(claims, name);
+  };
+  return { ...field, spentOf };
 }
 
 export function unitsIn(claims: readonly Claim[], name: string): number {

@@ -17,6 +17,7 @@ import {
   type ModelRequest,
   type ModelTenant,
   type Prediction,
+  refilledOf,
   refused,
   waitingOf,
 } from "./world.ts";
@@ -190,6 +191,7 @@ function waitsForItself(tenant: ModelTenant, agentId: string, leases: readonly M
   const wanted = waitingOf(tenant, agentId).flatMap((request) => request.claims);
   return leases.some(({ resource }) => {
     const capacity = capacityOf(tenant, resource);
+    if (refilledOf(tenant, resource) !== undefined) return false;
     if (capacity === null || unitsIn(wanted, resource) === 0) return false;
     return unitsIn(leasesOf(tenant, agentId), resource) + unitsIn(wanted, resource) > capacity;
   });

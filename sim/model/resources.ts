@@ -16,7 +16,7 @@ import {
 export function declare(
   tenant: ModelTenant,
   name: string,
-  capacity: number | null,
+  { capacity, refillMs }: { readonly capacity: number | null; readonly refillMs: number | null },
   now: number,
   step: number,
 ): Prediction {
@@ -25,9 +25,13 @@ export function declare(
   const inUse =
     tenant.leases.some((lease) => overlap(lease.resource, name)) ||
     queue(tenant).some((request) => request.claims.some((claim) => overlap(claim.resource, name)));
-  if ((resource.capacity === null) !== (capacity === null) && inUse) return refused("resource_in_use");
+  const isOtherKind =
+    (resource.capacity === null) !== (capacity === null) || (resource.refillMs === null) !== (refillMs === null);
+  if (isOtherKind && inUse) return refused("resource_in_use");
   const smaller = resource.capacity !== null && capacity !== null && capacity < resource.capacity;
   resource.capacity = capacity;
+  resource.refillMs = refillMs;
+  if (refillMs === null) resource.spent = [];
   resource.withdrawn = false;
   if (smaller && queue(tenant).some((request) => waitsWrongly(tenant, request.id))) return refused("resource_in_use");
   serve(tenant, now, step);
@@ -86,7 +90,7 @@ export function isUnderPrefix(prefix: string): (lease: ModelLease) => boolean {
 function known(tenant: ModelTenant, name: string): ModelResource {
   const before = tenant.resources.find((one) => one.name === name);
   if (before !== undefined) return before;
-  const fresh: ModelResource = { name, capacity: null, fenced: false, withdrawn: false };
+  const fresh: ModelResource = { name, capacity: null, refillMs: null, spent: [], fenced: false, withdrawn: false };
   tenant.resources.push(fresh);
   return fresh;
 }

@@ -63,6 +63,16 @@ function dueItems(tenant: ModelTenant, now: number): Due[] {
       },
     });
   }
+  for (const resource of tenant.resources) {
+    for (const back of resource.spent) {
+      items.push({
+        at: back.at,
+        happen: () => {
+          resource.spent = resource.spent.filter((one) => one.at !== back.at);
+        },
+      });
+    }
+  }
   return items;
 }
 

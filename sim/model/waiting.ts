@@ -13,6 +13,7 @@ import {
   type ModelLease,
   type ModelRequest,
   type ModelTenant,
+  refilledOf,
 } from "./world.ts";
 
 /** The waiting requests, in the order in which they are served. */
@@ -99,6 +100,10 @@ export function grant(
     target.pair = name;
   }
   tenant.leases.push(...leases);
+  for (const { resource, units } of leases) {
+    const refilled = refilledOf(tenant, resource);
+    refilled?.spent.push({ at: now + (refilled.refillMs ?? 0), units });
+  }
   request.state = "GRANTED";
   request.live = leases.length;
   const agent = agentOf(tenant, request.agentId);
@@ -127,6 +132,7 @@ export function wound(tenant: ModelTenant, request: ModelRequest, now: number): 
     }
   }
   for (const name of new Set(request.claims.map((claim) => claim.resource))) {
+    if (refilledOf(tenant, name) !== undefined) continue; // G15: nobody's end brings such units back.
     const youngestFirst = tenant.leases
       .filter((lease) => lease.resource === name)
       .sort((a, b) => agentOf(tenant, b.agentId).priority - agentOf(tenant, a.agentId).priority || b.fence - a.fence);

@@ -100,6 +100,9 @@ export interface ModelAgent {
 export interface ModelResource {
   readonly name: string;
   capacity: number | null;
+  /** How long after a grant units come back (G15), and those that are not. */
+  refillMs: number | null;
+  spent: { readonly at: number; readonly units: number }[];
   fenced: boolean;
   withdrawn: boolean;
 }
@@ -156,7 +159,19 @@ export function capacityOf(tenant: ModelTenant, name: string): number | null {
 
 /** The present leases, among which conflicts are searched. */
 export function fieldOf(tenant: ModelTenant): Field<ModelLease> {
-  return { leases: tenant.leases, capacityOf: (name) => capacityOf(tenant, name) };
+  return {
+    leases: tenant.leases,
+    capacityOf: (name) => capacityOf(tenant, name),
+    spentOf: (name) => {
+      const resource = refilledOf(tenant, name);
+      return resource === undefined ? null : resource.spent.reduce((sum, { units }) => sum + units, 0);
+    },
+  };
+}
+
+/** The resource of this name, if its units come back with time (G15). */
+export function refilledOf(tenant: ModelTenant, name: string): ModelResource | undefined {
+  return tenant.resources.find((resource) => resource.name === name && resource.refillMs !== null);
 }
 
 /** Whether `agentId` is older than the agent of the obstacle (W1). */

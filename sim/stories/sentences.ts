@@ -125,7 +125,14 @@ const sentences: readonly (readonly [template: string, build: Build])[] = [
   ],
   [
     "operator declares {resource} with {number} units",
-    ({ resource, number }) => ({ type: "declare_resource", actor: operator, resource, capacity: number, cell: null }),
+    ({ resource, number }) => ({
+      type: "declare_resource",
+      refillMs: null,
+      actor: operator,
+      resource,
+      capacity: number,
+      cell: null,
+    }),
   ],
   [
     "operator fences {resource}",

@@ -69,7 +69,7 @@ test("S4: what memory keeps of a tenant is counted, and refused beyond its quota
   for (const ask of [
     world.acquire("a", "MUTATES FILE:/other"),
     { type: "register_agent", agentId: "b", labels: null } as const,
-    { type: "declare_resource", resource: "GPU:/1", capacity: 2, cell: null } as const,
+    { type: "declare_resource", refillMs: null, resource: "GPU:/1", capacity: 2, cell: null } as const,
   ]) {
     const refusal = world.refused("quota_exceeded", ask);
     assert.deepEqual([refusal.quota, refusal.limit], ["memory_bytes_max", memoryBytesMax], ask.type);

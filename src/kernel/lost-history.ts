@@ -9,6 +9,7 @@
 import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
 import { reissue } from "./leases/lease-life.ts";
+import { spendAll } from "./memory/refill.ts";
 import { leasesOf, type State, type Turn, updateCounters } from "./memory/state.ts";
 import { noteReissued } from "./tasks/task-life.ts";
 
@@ -35,6 +36,7 @@ export function reissueAll(state: State, lost: LostHistory, now: Millis): void {
     const turn: Turn = { state, tenant, now };
     updateCounters(turn, { fence: numberBeyond(tenant.counters.record.fence, lost) });
     for (const agent of tenant.agents.values()) reissueLeases(turn, agent);
+    for (const resource of tenant.resources.values()) spendAll(turn, resource);
     for (const task of tenant.tasks.values()) if (reissueLeases(turn, task) > 0) noteReissued(turn, task);
   }
 }

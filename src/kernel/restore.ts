@@ -11,6 +11,7 @@ import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import { createEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
 import { isAfter, keptWrites, type Moment, noteEnd, restoreWrite, storedWrites } from "./memory/past.ts";
+import { scheduleRefill } from "./memory/refill.ts";
 import {
   type AgentEntry,
   createLeaseEntry,
@@ -127,7 +128,9 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   const scopesByKey = new Map<string, Agent["scopes"]>();
   each("agent", (turn, record) => placeAgent(turn, withSharedScopes(record, scopesByKey)));
   each("digest", (turn, record) => (agentOf(turn, record.agentId).digest = createEntry("digest", record)));
-  each("resource", ({ tenant }, record) => placeResource(tenant, record, canonicalName(record.name)));
+  each("resource", ({ tenant }, record) =>
+    scheduleRefill(state, placeResource(tenant, record, canonicalName(record.name))),
+  );
   each("cell", placeCell);
   each("worker", placeWorker);
   each("task_type", ({ tenant }, record) => placeTaskType(tenant, record));

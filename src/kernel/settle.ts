@@ -8,6 +8,7 @@ import type { Millis } from "./contract/records.ts";
 import { firstOf, removeFrom } from "./index/heap.ts";
 import { dueOf, emitLease, heldLease, mayBeHeld, updateLease } from "./leases/lease-life.ts";
 import { visitIfWalked } from "./leases/lease-walk.ts";
+import { settleRefill } from "./memory/refill.ts";
 import {
   type EndEntry,
   type LeaseEntry,
@@ -74,18 +75,21 @@ function nextItem(state: State, now: Millis): DueItem | null {
   const isWaitDue = wait !== undefined && wait.rank <= now;
   if (!isWaitDue && state.unserved.length > 0) return null;
   const entry = isWaitDue ? wait : firstOf(state.ends);
-  return entry === undefined ? null : { tenant: entry.tenantId, kind: entry.kind, id: entry.record.id };
+  return entry === undefined ? null : { tenant: entry.tenantId, kind: entry.kind, id: idOf(entry) };
 }
 
 /** S2: takes a deadline that cannot be settled out of the order, so that all others can be. False: it is not there. */
 export function setAside({ waits, ends }: State, { tenant, kind, id }: DueItem): boolean {
-  const isMeant = (entry: EndEntry): boolean =>
-    entry.kind === kind && entry.tenantId === tenant && entry.record.id === id;
+  const isMeant = (entry: EndEntry): boolean => entry.kind === kind && entry.tenantId === tenant && idOf(entry) === id;
   const wait = waits.heap.find(isMeant);
   if (wait !== undefined) removeFrom(waits, wait);
   const end = ends.heap.find(isMeant);
   if (end !== undefined) removeFrom(ends, end);
   return wait !== undefined || end !== undefined;
+}
+
+function idOf(entry: EndEntry): string {
+  return entry.kind === "resource" ? entry.record.name : entry.record.id;
 }
 
 /** Others may have stood behind it; they are served when all due waits have ended. */
@@ -143,6 +147,8 @@ function settleEnd(turn: Turn, end: EndEntry): void {
       return forgetWorkerIfIdle(turn, end);
     case "cell":
       return settleCell(turn, end);
+    case "resource":
+      return settleRefill(turn, end);
   }
 }
 

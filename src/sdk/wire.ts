@@ -1014,6 +1014,8 @@ export interface Resource {
   readonly resource: string;
   /** In units; null: not counted. */
   readonly capacity: number | null;
+  /** How long after a grant its units come back (G15); null: when its lease ends. */
+  readonly refill_ms: number | null;
   /** The cell's name. */
   readonly cell: string | null;
   /** Why it is fenced. */
@@ -1128,6 +1130,8 @@ export interface Standby {
   readonly blocked_by: readonly Blocker[];
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;
+  /** Where units that come back with time are waited for (G15): when enough of them are back. */
+  readonly units_back_in_ms?: number;
   readonly wait_timeout_ms: number;
   /** Once granted, ask for the request or send a heartbeat within this time. */
   readonly claim_within_ms: number;
@@ -1553,6 +1557,8 @@ export interface Waiting {
   readonly blocked_by: readonly Blocker[];
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;
+  /** Where units that come back with time are waited for (G15): when enough of them are back. */
+  readonly units_back_in_ms?: number;
   readonly wait_timeout_ms: number;
   /** Once granted, ask for the request or send a heartbeat within this time. */
   readonly claim_within_ms: number;
@@ -1813,6 +1819,8 @@ export interface OperationInputs {
     readonly resource: string;
     /** In units; left out: not counted. */
     readonly capacity?: number | null | undefined;
+    /** How long after a grant its units come back (G15); left out: when the lease ends. */
+    readonly refill_ms?: number | null | undefined;
     /** The cell that hosts it. */
     readonly cell?: string | null | undefined;
   };
@@ -2887,6 +2895,7 @@ export type ErrorCode =
   | "invalid_settings"
   | "invalid_quotas"
   | "invalid_capacity"
+  | "invalid_refill"
   | "invalid_key"
   | "invalid_worker_id"
   | "invalid_cell"
@@ -3008,6 +3017,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   invalid_settings: false,
   invalid_quotas: false,
   invalid_capacity: false,
+  invalid_refill: false,
   invalid_key: false,
   invalid_worker_id: false,
   invalid_cell: false,

@@ -208,6 +208,8 @@ function resourceFrom(from: Resource): Resource {
     tenant: from.tenant,
     name: from.name,
     capacity: from.capacity ?? null,
+    refillMs: from.refillMs ?? null,
+    spent: from.spent ?? none,
     cell: from.cell ?? null,
     driver: from.driver ?? null,
     hardware: from.hardware ?? none,

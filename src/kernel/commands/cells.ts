@@ -255,6 +255,8 @@ function whyNotTaken(
   const before = known?.record ?? null;
   const owner = before?.cell ?? null;
   if (owner !== null && owner !== id) return `It belongs to the cell ${owner}.`;
+  if (before !== null && before.refillMs !== null)
+    return "Its units come back with time; declare it without refill_ms.";
   const isOtherKind = (capacity === null) !== ((before?.capacity ?? null) === null) || owner === null;
   if (isOtherKind && isUsed(tenant, name)) return "It is leased or waited for as something else; free it first.";
   if (known !== undefined && capacity !== null && turnsAWait(tenant, known, capacity)) {

@@ -10,7 +10,7 @@ import { refuse } from "../contract/refusals.ts";
 import type { Refusal, Reply } from "../contract/replies.ts";
 import { endedRefusal } from "../deciding/extension.ts";
 import { claimOfLease, lastPlace, ownUnits } from "../deciding/manifest.ts";
-import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
+import { addObstacles, addOverlapping, createObstacles } from "../deciding/obstacles.ts";
 import { whyNotManaged, whyNotPermittedLease, whyNotReceived } from "../deciding/permit.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
@@ -18,6 +18,7 @@ import { emitLease, endedLease, linkToHolder, reissue, unlinkFromHolder, weaken 
 import { agentOf, mayActFor, requireAbove } from "../memory/actors.ts";
 import type { LeaseEnd } from "../memory/jobs.ts";
 import { noteHandover } from "../memory/past.ts";
+import { isRefilled } from "../memory/refill.ts";
 import {
   type AgentEntry,
   findRoot,
@@ -111,7 +112,7 @@ function whyNotTransferred(
       return notTransferred(lease, `It would conflict with ${id}, which stays behind; transfer or release that first.`);
     }
     const resource = tenant.resources.get(name.text);
-    if (resource !== undefined && resource.record.capacity !== null) {
+    if (resource !== undefined && resource.record.capacity !== null && !isRefilled(resource)) {
       const waitsForIt = [...receiver.open].some((request) =>
         request.claims.some((claim) => claim.node === resource.node),
       );
@@ -121,7 +122,10 @@ function whyNotTransferred(
     }
     const obstacles = createObstacles();
     const claim = claimOfLease(tenant, lease.record, name);
-    addObstacles(obstacles, tenant, claim, receiver, lastPlace, 0, Number.POSITIVE_INFINITY);
+    // Waiters for units that come back with time do not wait for this lease (G15).
+    if (claim.counted !== null && isRefilled(claim.counted))
+      addOverlapping(obstacles, tenant, claim, receiver, lastPlace, Number.POSITIVE_INFINITY);
+    else addObstacles(obstacles, tenant, claim, receiver, lastPlace, 0, Number.POSITIVE_INFINITY);
     const waitDie = tenant.record.settings.strategy === "wait_die";
     for (const { holder } of obstacles.claims.keys()) {
       if (waitDie ? holder.priority < priority : holder.priority > priority) continue;

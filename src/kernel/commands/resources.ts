@@ -1,4 +1,4 @@
-/** Declared resources: capacity (C6), fences (G7), withdrawal (G12); and writes that went past a lease. */
+/** Declared resources: capacity (C6, G15), fences (G7), withdrawal (G12); and writes that went past a lease. */
 import { checkValue } from "../contract/bounds.ts";
 import {
   type Actor,
@@ -18,6 +18,7 @@ import { isObstructed } from "../deciding/obstacles.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { emitLease } from "../leases/lease-life.ts";
 import { requireAbove } from "../memory/actors.ts";
+import { scheduleRefill } from "../memory/refill.ts";
 import { type AgentEntry, freeName, type Holder, nameOf, type Turn, type WaitingClaim } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
@@ -36,16 +37,19 @@ import {
 
 export function declareResource(turn: Turn, name: ResourceName, command: DeclareResource): Reply {
   const { tenant, now } = turn;
-  const { capacity, cell } = command;
+  const { capacity, refillMs, cell } = command;
   if (name.wild)
     return refuse("invalid_resource", "A pattern cannot be declared; declare the names themselves.", {
       field: "resource",
     });
-  const refusal = checkValue("capacity", commands.declare_resource.capacity, capacity);
+  const refusal = checkValue("capacity", commands.declare_resource.capacity, capacity) ?? whyNoRefill(command);
   if (refusal !== null) return refusal;
   const known = tenant.resources.get(name.text);
   const before = known?.record ?? null;
-  const changesKind = (capacity === null) !== ((before?.capacity ?? null) === null) || cell !== (before?.cell ?? null);
+  const changesKind =
+    (capacity === null) !== ((before?.capacity ?? null) === null) ||
+    (refillMs === null) !== ((before?.refillMs ?? null) === null) ||
+    cell !== (before?.cell ?? null);
   if (changesKind && isUsed(tenant, name)) {
     return refuse("resource_in_use", "It is leased or waited for; declare it so when it is free.", {
       field: "resource",
@@ -66,7 +70,10 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
   const entry = known ?? addResource(tenant, name, now);
   // What a cell said of it is not so of another's, or of nobody's.
   const said = cell === entry.record.cell ? {} : { driver: null, hardware: [], fault: null };
-  changeResource(turn, entry, { ...said, capacity, cell, withdrawn: false }, "resource.declared");
+  const spent = refillMs === null ? [] : entry.record.spent;
+  if (changesKind) entry.heldUnits = 0;
+  changeResource(turn, entry, { ...said, capacity, refillMs, spent, cell, withdrawn: false }, "resource.declared");
+  scheduleRefill(turn.state, entry);
   freeName(turn, name);
   turn.state.consequences.push({ type: "units_freed", resource: entry }, { type: "readiness_changed" });
   // A task that waits for more units than there are now gives its place up when it is tried (C6, T10).
@@ -75,6 +82,16 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
     if (holder.kind === "task") turn.state.consequences.push({ type: "task_fits", task: holder });
   });
   return { type: "resource", resource: entry.record, created: known === undefined };
+}
+
+/** G15: time gives back units, so there must be units; what a cell hosts is free when the cell says so (G6). */
+function whyNoRefill({ capacity, refillMs, cell }: DeclareResource): Refusal | null {
+  if (refillMs === null) return null;
+  const refusal = checkValue("refill_ms", commands.declare_resource.refillMs, refillMs);
+  if (refusal !== null || (capacity !== null && cell === null)) return refusal;
+  return refuse("invalid_refill", "refill_ms says when units come back: give a capacity too, and no cell.", {
+    field: "refill_ms",
+  });
 }
 
 export function fenceResource(turn: Turn, name: ResourceName, command: FenceResource): Reply | Later<Reply> {

@@ -41,12 +41,9 @@ const digest = (change: Partial<typeof plainDigest>): Ask => ({
   agentId: "young",
   digest: { ...plainDigest, ...change },
 });
-const declare = (resource: string, capacity: number | null): Ask => ({
-  type: "declare_resource",
-  resource,
-  capacity,
-  cell: null,
-});
+const declare = (resource: string, capacity: number | null, refillMs: number | null = null): Ask => {
+  return { type: "declare_resource", resource, capacity, refillMs, cell: null };
+};
 const settings = (change: Extract<Ask, { type: "set_tenant_settings" }>["settings"]): Ask => ({
   type: "set_tenant_settings",
   tenantId: "t1",
@@ -161,6 +158,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     quotas({ agentsMax: null as unknown as number }),
   ],
   invalid_capacity: () => [0, -1, 0.5, Number.NaN, limits.unitsMax + 1].map((capacity) => declare("GPU:/0", capacity)),
+  invalid_refill: () => [0, 0.5, limits.refillMsMax + 1].map((refillMs) => declare("GPU:/0", 1, refillMs)),
   invalid_key: () => [
     key({ id: "" }),
     key({ id: many(limits.idLengthMax + 1) }),

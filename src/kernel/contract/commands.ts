@@ -226,6 +226,7 @@ export const commands = {
   declare_resource: {
     resource: resourceName,
     capacity: optional(integer({ min: 1, max: limits.unitsMax, error: "invalid_capacity" })),
+    refillMs: optional(integer({ min: limits.refillMsMin, max: limits.refillMsMax, error: "invalid_refill" })),
     cell: optional(cellName),
   },
   fence_resource: { resource: resourceName, reason },

@@ -4,6 +4,11 @@ export const limits = {
   ttlMsMin: 100,
   intentsMax: 256,
   unitsMax: 1_000_000_000,
+  /** G15: how long units take to come back: at most 31 days. */
+  refillMsMin: 100,
+  refillMsMax: 2_678_400_000,
+  /** G15: moments at which units of one resource come back within that time; more units share them. */
+  refillMomentsMax: 64,
   purposeLengthMax: 1_024,
   versionLengthMax: 1_024,
   keyLengthMax: 256,

@@ -17,13 +17,13 @@ import {
   record,
   text,
   time,
-  uncheckedChoice,
   type Values,
 } from "./field.ts";
 import { endedLeaseStates, type Lease, lease } from "./lease-records.ts";
 import { limits } from "./limits.ts";
 import { keyScopes, type Policy, roles } from "./policy-records.ts";
 import { predicates } from "./predicates.ts";
+import type { Cell, Resource } from "./resource-records.ts";
 import type { ForeignObligation, Payload, Task, TaskType, Worker } from "./task-records.ts";
 import type { Tenant } from "./tenant-records.ts";
 import { type Concern, concern, type Write } from "./write-records.ts";
@@ -38,6 +38,19 @@ export {
   leaseStates,
 } from "./lease-records.ts";
 export { type Role, roles } from "./policy-records.ts";
+export {
+  type Cell,
+  type CellBinding,
+  type CellEndCode,
+  type CellResource,
+  cell,
+  cellBinding,
+  cellEndCodes,
+  cellResource,
+  cellStates,
+  type Resource,
+  resource,
+} from "./resource-records.ts";
 export {
   quotasDefault,
   type Strategy,
@@ -222,76 +235,6 @@ export const counters = {
   receiptBytes: optional(integer(), 0),
 };
 export interface Counters extends Values<typeof counters> {}
-
-export const resource = {
-  tenant: hidden(text()),
-  name: named("resource", text()),
-  /** Units, for a counted resource (C6). */
-  capacity: optional(integer()),
-  /** The cell that hosts it, where it is bound (G6), and what that cell reports of it. */
-  cell: optional(text()),
-  driver: optional(text()),
-  /** Labels of what it runs on, for tokens that are narrowed to them (G4). */
-  hardware: optional(list(text()), [] as readonly string[]),
-  /** Why its cell cannot serve it now. */
-  fault: optional(text()),
-  fenced: hidden(flag()),
-  fenceReason: named("reason", optional(text())),
-  fencedAt: optional(time()),
-  withdrawn: hidden(flag()),
-  declaredAt: time(),
-};
-export interface Resource extends Values<typeof resource> {}
-
-/** What a cell reports of one resource that it hosts. */
-export const cellResource = {
-  resource: text({ min: 1, max: limits.resourceLengthMax }),
-  driver: text({ min: 1, max: limits.cellDriverLengthMax }),
-  capacity: optional(integer({ min: 1, max: limits.unitsMax })),
-  hardware: list(text({ min: 1, max: limits.labelLengthMax }), { max: limits.cellHardwareMax }),
-  ready: flag(),
-  /** Why it is not ready. */
-  fault: optional(text({ max: limits.reasonLengthMax })),
-  /** Why the cell has fenced it by itself (G7). */
-  fenced: optional(text({ max: limits.reasonLengthMax })),
-};
-export interface CellResource extends Values<typeof cellResource> {}
-
-/** How a cell ends a lease, as its holder sees it (G9). */
-export const cellEndCodes = ["lease_expired", "lease_released", "lease_revoked", "resource_fenced"] as const;
-export type CellEndCode = (typeof cellEndCodes)[number];
-
-/** What a cell believes to be bound; `endedAs` of one that it ended by itself. */
-export const cellBinding = {
-  leaseId: text({ min: 1, max: limits.idLengthMax }),
-  generation: integer(),
-  fence: integer(),
-  endedAs: optional(uncheckedChoice(cellEndCodes)),
-};
-export interface CellBinding extends Values<typeof cellBinding> {}
-
-export const cellStates = ["READY", "GONE"] as const;
-
-/** A process that hosts resources and enforces the leases on them. */
-export const cell = {
-  tenant: hidden(text()),
-  id: named("cell", text()),
-  /** Of the process that enrolled last; empty once it has left. */
-  session: hidden(text()),
-  /** L13: the key that enrolled it first; null: no key did, and only those above may speak for it. */
-  keyId: hidden(optional(text())),
-  state: choice(cellStates),
-  goneReason: named("reason", optional(text())),
-  /** G12: nothing new is leased on its resources. */
-  withdrawn: flag(),
-  version: optional(text()),
-  enrolledAt: time(),
-  /** When it last became READY or GONE, or was withdrawn or readmitted. */
-  changedAt: named("since", time()),
-  /** Without a heartbeat by then, it is GONE. */
-  aliveBy: hidden(time()),
-};
-export interface Cell extends Values<typeof cell> {}
 
 /** A credential; only its hash is known. */
 export const key = {

@@ -31,6 +31,7 @@ export const refusalCodes = [
   "invalid_settings",
   "invalid_quotas",
   "invalid_capacity",
+  "invalid_refill",
   "invalid_key",
   "invalid_worker_id",
   "invalid_task",

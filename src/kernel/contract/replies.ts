@@ -38,6 +38,9 @@ const blocked = {
   blockersTotal: named("blocked_by_total", integer()),
 };
 
+/** G15: when enough units of a resource come back, where that is waited for. */
+const unitsBackAt = named("units_back_in_ms", omitted(optional(remaining())));
+
 /** Expected, and a value like every other reply: it names what is wrong, and changes nothing. */
 export const refusal = {
   code: named("error", choice(refusalCodes)),
@@ -152,12 +155,20 @@ export const verdicts = {
     /** 1 for the first in line. */
     position: integer(),
     ...blocked,
+    unitsBackAt,
     waitTimeoutMs: integer(),
     claimWithinMs: integer(),
     warnings,
   },
   /** W14: it would have died, and stands by for at most `waitTimeoutMs` from when it was submitted. */
-  standby: { requestId: text(), ...blocked, waitTimeoutMs: integer(), claimWithinMs: integer(), warnings },
+  standby: {
+    requestId: text(),
+    ...blocked,
+    unitsBackAt,
+    waitTimeoutMs: integer(),
+    claimWithinMs: integer(),
+    warnings,
+  },
   died: {
     retryAfterMs: integer(),
     attempt: integer({ min: 1 }),

@@ -373,8 +373,8 @@ function workerTexts({ capabilities, polls }: Worker): number {
   return size;
 }
 
-function resourceTexts({ name, driver, hardware, fault, fenceReason }: Resource): number {
-  return sizeOf(name) + sizeOf(driver) + sizeOfAll(hardware) + sizeOf(fault) + sizeOf(fenceReason);
+function resourceTexts({ name, driver, hardware, fault, fenceReason: why, spent: { length } }: Resource): number {
+  return sizeOf(name) + sizeOf(driver) + sizeOfAll(hardware) + sizeOf(fault) + sizeOf(why) + length * itemBytes;
 }
 
 function intentsSize(intents: readonly Intent[]): number {

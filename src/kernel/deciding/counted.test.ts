@@ -194,7 +194,7 @@ test("C6, W2: a smaller capacity that would make a waiter wait for an older one 
   world.grant("oldest", "MUTATES GPU:/0 x2");
   world.grant("young", "MUTATES FILE:/x");
   world.waits("mid", ["MUTATES GPU:/0 x2", "MUTATES FILE:/x"]); // Waits for the file alone: the units fit.
-  const declare = { type: "declare_resource", resource: "GPU:/0", cell: null } as const;
+  const declare = { type: "declare_resource", refillMs: null, resource: "GPU:/0", cell: null } as const;
   assert.equal(world.refused("resource_in_use", { ...declare, capacity: 3 }).field, "capacity");
   world.declare("GPU:/0", 5);
   world.declare("GPU:/0", 4);
@@ -206,12 +206,18 @@ test("C6, W7: under Wound-Wait the forbidden direction is the other one", () => 
   world.grant("young", "MUTATES GPU:/0 x2");
   world.grant("oldest", "MUTATES FILE:/x");
   world.waits("mid", ["MUTATES GPU:/0 x2", "MUTATES FILE:/x"]);
-  world.refused("resource_in_use", { type: "declare_resource", resource: "GPU:/0", cell: null, capacity: 3 });
+  world.refused("resource_in_use", {
+    type: "declare_resource",
+    refillMs: null,
+    resource: "GPU:/0",
+    cell: null,
+    capacity: 3,
+  });
 });
 
 test("C6: whether a resource is counted changes only while nothing is leased or waited for on it", () => {
   const world = createGpus(4, "old", "a");
-  const declare = { type: "declare_resource", cell: null } as const;
+  const declare = { type: "declare_resource", refillMs: null, cell: null } as const;
   const lease = world.grant("a", "MUTATES GPU:/0");
   world.refused("resource_in_use", { ...declare, resource: "GPU:/0", capacity: null });
   world.release(lease.id);

@@ -6,6 +6,7 @@ import { decidingPriority } from "../agents/agent-life.ts";
 import type { Millis } from "../contract/records.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import { each, type Place } from "../index/placed-lists.ts";
+import { isRefilled } from "../memory/refill.ts";
 import {
   type AgentEntry,
   type Holder,
@@ -15,7 +16,16 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { type Bar, findBar, findOverKind, isLeaseTimeUsedUp, whyNoMemory } from "./admission.ts";
-import { type Claim, lastPlace, type Manifest, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./manifest.ts";
+import {
+  type Claim,
+  lastPlace,
+  type Manifest,
+  ownUnits,
+  placeOf,
+  unitsAhead,
+  unitsClaimed,
+  unitsFit,
+} from "./manifest.ts";
 import {
   addObstacles,
   addOverlapping,
@@ -75,7 +85,7 @@ export function decide(
   }
   if (isWaitDie && !isOldest && obstacles.oldest < priority) return { type: "die", obstacles };
   // Nobody older is in the way: then it does not wait for anybody, though it may take a while.
-  const isRefused = isMany && isOldest ? null : whyNotWait(tenant, manifest, obstacles);
+  const isRefused = isMany && isOldest ? null : whyNotWait(tenant, manifest, obstacles, now);
   return isRefused ?? { type: isMany ? "wound_many" : "wait", obstacles, wounds };
 }
 
@@ -106,6 +116,8 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest
     const capacity = claim.counted.record.capacity ?? 0;
     const units = unitsClaimed(claims, claim);
     if (units > capacity) return deny("capacity", `${claim.name.text} has ${capacity} units in all.`);
+    // Units that come back with time are nobody's, and can be waited for by who has spent them (G15).
+    if (isRefilled(claim.counted)) continue;
     if (units + ownUnits(claim.counted, agent) > capacity && !isCovered(tenant, claim, agent)) {
       return deny(
         "self_blocked",
@@ -116,9 +128,14 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest
   return null;
 }
 
-function whyNotWait(tenant: TenantEntry, manifest: Manifest, obstacles: Obstacles): Refusal | null {
+function whyNotWait(tenant: TenantEntry, manifest: Manifest, obstacles: Obstacles, now: Millis): Refusal | null {
   if (manifest.waitTimeout === 0) {
-    return refuse("would_wait", "The resources are taken and wait_timeout_ms is 0; ask again later or allow a wait.", {
+    const { backAt } = obstacles;
+    const taken =
+      backAt === null
+        ? "The resources are taken"
+        : `The units are used up, until some come back in ${backAt - now} ms,`;
+    return refuse("would_wait", `${taken} and wait_timeout_ms is 0; ask again later or allow a wait.`, {
       blockers: blockersOf(obstacles),
       blockersTotal: obstaclesTotal(obstacles),
     });
@@ -180,6 +197,8 @@ function makeRoom(
   priority: number,
   place: Place,
 ): boolean {
+  // Nobody's end brings units back that come back with time (G15).
+  if (isRefilled(resource)) return unitsFit(resource, place, units);
   const capacity = resource.record.capacity ?? 0;
   const holders: LeaseEntry[] = [];
   each(resource.node.exclusive, (lease) => holders.push(lease as LeaseEntry));

@@ -2,23 +2,26 @@
 
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengths, strengthsConflict, weakestConflicting } from "../contract/predicates.ts";
+import type { Millis } from "../contract/records.ts";
 import { each, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
 import { type Branch, eachWaitingBelow, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
 import { isSwept } from "../memory/jobs.ts";
+import { isRefilled, unitsBackAt } from "../memory/refill.ts";
 import {
   findRoot,
   type Holder,
   type LeaseEntry,
   nameOf,
   type RequestEntry,
+  type ResourceEntry,
   type TenantEntry,
   type WaitingClaim,
 } from "../memory/state.ts";
 import type { Obstacle } from "../memory/task-state.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName } from "../names/resource-name.ts";
-import { type Claim, unitsFit } from "./manifest.ts";
+import { type Claim, unitsAhead, unitsFit } from "./manifest.ts";
 
 /** The claim stands free at this place of the queue: nothing conflicts, or the holder holds it already (W6). */
 export function isFree(tenant: TenantEntry, claim: Claim, holder: Holder, place: Place, unitsClaimed: number): boolean {
@@ -135,6 +138,8 @@ export interface Obstacles {
   /** How many of `leases`, and of the nodes in `counted`, stand below each node; null until something is counted. */
   tallies: { readonly leases: Tally; readonly counted: Tally } | null;
   oldest: number;
+  /** G15: when the units that are used up can be back; null where it is not units that are waited for. */
+  backAt: Millis | null;
 }
 
 type Tally = Map<Node, number>;
@@ -146,6 +151,7 @@ export function createObstacles(): Obstacles {
     counted: new Map(),
     tallies: null,
     oldest: Number.POSITIVE_INFINITY,
+    backAt: null,
   };
 }
 
@@ -169,10 +175,24 @@ export function addObstacles(
   enough: number,
 ): void {
   const { counted } = claim;
-  if (counted !== null && !unitsFit(counted, place, unitsClaimed)) {
-    addAt(obstacles, counted.node, EXCLUSIVE, holder, place);
-  }
+  if (counted !== null && !unitsFit(counted, place, unitsClaimed))
+    addHolders(obstacles, counted, holder, place, unitsClaimed);
   addOverlapping(obstacles, tenant, claim, holder, place, enough);
+}
+
+/** C6: all who hold units are in the way. Those that come back with time nobody holds: only who waits ahead is (G15). */
+function addHolders(
+  obstacles: Obstacles,
+  resource: ResourceEntry,
+  holder: Holder,
+  place: Place,
+  unitsClaimed: number,
+): void {
+  if (!isRefilled(resource)) return addAt(obstacles, resource.node, EXCLUSIVE, holder, place);
+  addWaitingAt(obstacles, resource.node, EXCLUSIVE, holder, place);
+  const lacking = resource.heldUnits + unitsAhead(resource, place) + unitsClaimed - (resource.record.capacity ?? 0);
+  const backAt = unitsBackAt(resource, lacking);
+  if (backAt !== null) obstacles.backAt = Math.max(obstacles.backAt ?? 0, backAt);
 }
 
 /** Of those, the ones that overlap by name. The search ends once there are more than `most`. */

@@ -53,7 +53,8 @@ function likelyMs(obstacles: Obstacles, now: Millis): number {
     const left = Math.max(record.expiresAt - now, 0);
     longest = Math.max(longest, lived + Math.min(lived, left));
   }
-  return longest * obstaclesTotal(obstacles);
+  const { backAt } = obstacles;
+  return Math.max(longest * obstaclesTotal(obstacles), backAt === null ? 0 : backAt - now);
 }
 
 /** W12: the verdict as it would be, from the same decision. */
@@ -102,6 +103,7 @@ export function waitingVerdict(
     position: 1 + obstacles.claims.size,
     blockers: blockersOf(obstacles),
     blockersTotal: obstaclesTotal(obstacles),
+    unitsBackAt: obstacles.backAt,
     waitTimeoutMs: waitTimeout,
     claimWithinMs: tenant.record.settings.claimWithinMs,
     warnings,

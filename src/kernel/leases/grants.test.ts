@@ -45,7 +45,7 @@ test("G2: the tenant's quotas bound what it holds, waits for and declares, exact
   denied({ type: "register_agent", agentId: "d", labels: null });
   world.register("a");
   world.declare("FILE:/r1", 4);
-  denied({ type: "declare_resource", resource: "FILE:/r2", capacity: 1, cell: null });
+  denied({ type: "declare_resource", refillMs: null, resource: "FILE:/r2", capacity: 1, cell: null });
   world.declare("FILE:/r1", 5);
 });
 

@@ -10,6 +10,7 @@ import { type Claim, cellOf } from "../deciding/manifest.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
 import { forgetOld, noteEnd } from "../memory/past.ts";
+import { holdUnits, isRefilled, spendUnits } from "../memory/refill.ts";
 import {
   changed,
   createLeaseEntry,
@@ -99,6 +100,7 @@ export function beginLease(
   const entry = createLeaseEntry(record, holder, claim.strength);
   if (tenant.book.lateResults.size > 0) contestLateResults(turn, holder, claim);
   place(turn, entry, nodeFor(rootOf(tenant, claim.name.type), claim.name), claim.name.wild);
+  if (claim.counted !== null) spendUnits(turn, claim.counted, claim.intent.units);
   changed(turn, entry);
   emitLease(turn, entry, terms.binds ? "lease.binding" : "lease.granted", null);
   return entry;
@@ -146,7 +148,7 @@ export function place(turn: Turn, entry: LeaseEntry, node: Node, wild: boolean):
   const { holder } = entry;
   tenant.leases.set(entry.record.id, entry);
   append(node, entry);
-  if (node.mark !== null) (node.mark as ResourceEntry).heldUnits += entry.record.units;
+  holdUnits(node.mark as ResourceEntry | null, entry.record.units);
   entry.wild = wild;
   if (wild) tenant.patternCount++;
   if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);
@@ -262,8 +264,8 @@ export function finishLease(
   removeFrom(state.ends, entry);
   tenant.leases.delete(entry.record.id);
   if (tenant.book.isLeaseQuotaFull) offerAgain(turn);
-  if (node !== null && node.mark !== null) {
-    const resource = node.mark as ResourceEntry;
+  const resource = (node?.mark ?? null) as ResourceEntry | null;
+  if (resource !== null && !isRefilled(resource)) {
     resource.heldUnits -= entry.record.units;
     if (resource.parked !== null) state.consequences.push({ type: "units_freed", resource });
   }

@@ -130,6 +130,10 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
     heldUnits: 0,
     waitingUnits: 0,
     parked: null,
+    rank: 0,
+    tie: 0,
+    tenantId: record.tenant,
+    slot: -1,
   };
 }
 

@@ -105,19 +105,19 @@ export interface Senior extends Ranked {
 
 export interface DigestEntry extends Entry<"digest"> {}
 
-export interface ResourceEntry extends Entry<"resource">, Mark {
+/** Its deadline is when the next of its units come back (G15). */
+export interface ResourceEntry extends Ranked, Entry<"resource">, Mark {
+  readonly kind: "resource";
   readonly node: Node;
   readonly name: ResourceName;
-  /** Of a counted resource: units of all its leases, and of all that waits for it (C6). */
+  /** Of a counted resource: units of all its leases, or those that are not back yet (C6, G15), and of all that waits for it. */
   heldUnits: number;
   waitingUnits: number;
   /** Tasks that wait for units of it. */
   parked: Parking | null;
 }
 
-export interface CellEntry extends Ranked, Entry<"cell"> {
-  readonly kind: "cell";
-}
+export type CellEntry = Ranked & Entry<"cell"> & { readonly kind: "cell" };
 
 export interface TenantEntry extends Entry<"tenant"> {
   readonly counters: CountersEntry;
@@ -175,7 +175,7 @@ export interface Freed {
 }
 
 /** What has a deadline other than a wait's timeout. */
-export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | WorkerEntry | CellEntry;
+export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | WorkerEntry | CellEntry | ResourceEntry;
 
 export interface State {
   readonly tenants: Map<string, TenantEntry>;

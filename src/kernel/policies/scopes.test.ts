@@ -49,7 +49,7 @@ test("S4: a supervisor's scopes hold for what it declares, fences, withdraws, re
   const mine = world.grant("a", "MUTATES FILE:/shop/x");
   const other = world.grant("a", "MUTATES FILE:/x");
   const asks: readonly Ask[] = [
-    { type: "declare_resource", actor, resource: "FILE:/x", capacity: 1, cell: null },
+    { type: "declare_resource", refillMs: null, actor, resource: "FILE:/x", capacity: 1, cell: null },
     { type: "fence_resource", actor, resource: "FILE:/x", reason: "r" },
     { type: "reset_resource", actor, resource: "FILE:/x", probed: false },
     { type: "withdraw_resource", actor, resource: "FILE:/**", revoke: false },
@@ -63,7 +63,7 @@ test("S4: a supervisor's scopes hold for what it declares, fences, withdraws, re
   for (const ask of asks) world.refused("policy_denied", ask);
   world.expect(
     "resource",
-    world.ask({ type: "declare_resource", actor, resource: "FILE:/shop/d", capacity: 1, cell: null }),
+    world.ask({ type: "declare_resource", refillMs: null, actor, resource: "FILE:/shop/d", capacity: 1, cell: null }),
   );
   world.expect("revoked", world.ask({ type: "revoke", actor, target: { resourcePrefix: "FILE:/shop" }, reason: "r" }));
   assert.equal(world.ended(mine.id).state, "REVOKED");

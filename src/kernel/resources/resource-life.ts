@@ -9,6 +9,7 @@ import { search } from "../index/resource-search.ts";
 import { heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
 import { createResourceEntry } from "../memory/entries.ts";
 import type { Sweep } from "../memory/jobs.ts";
+import { isRefilled } from "../memory/refill.ts";
 import {
   changed,
   dropRoot,
@@ -35,6 +36,8 @@ export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis
     tenant: tenant.record.id,
     name: name.text,
     capacity: null,
+    refillMs: null,
+    spent: [],
     cell: null,
     driver: null,
     hardware: [],
@@ -83,7 +86,8 @@ export function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacit
     );
     if (resource.heldUnits + unitsAhead(resource, item) + units > capacity) {
       turns ||= ahead.some((other) => isForbidden(request.holder, other));
-      each(resource.node.exclusive, (lease) => {
+      // Nobody waits for a lease where units come back with time (G15).
+      each(isRefilled(resource) ? null : resource.node.exclusive, (lease) => {
         turns ||= isForbidden(request.holder, (lease as LeaseEntry).holder);
       });
     }

@@ -87,7 +87,7 @@ function explainQueued(tenant: TenantEntry, task: TaskEntry, now: Millis): Waiti
   if (isLeaseTimeUsedUp(tenant, now)) {
     reasons.push({ kind: "quota", detail: "The tenant's lease time for today is used up." });
   }
-  for (const reason of explainManifest(tenant, task)) reasons.push(reason);
+  for (const reason of explainManifest(tenant, task, now)) reasons.push(reason);
   for (const reason of explainWorkers(tenant, task, now)) reasons.push(reason);
   if (reasons.length === 0) {
     const ahead = countAhead(tenant, task);
@@ -128,7 +128,7 @@ function explainChoice(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
   return [{ kind: "cell_not_ready", detail, resource }];
 }
 
-function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
+function explainManifest(tenant: TenantEntry, task: TaskEntry, now: Millis): WaitingFor[] {
   const { intents } = task.record.spec;
   if (intents.length === 0) return [];
   const claims = claimsFor(tenant, task);
@@ -162,8 +162,12 @@ function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
   }
   const obstacles = obstaclesOf(tenant, task, claims);
   const total = obstaclesTotal(obstacles);
-  if (total === 0) return [];
   const blockers = blockersOf(obstacles);
+  if (total === 0 && obstacles.backAt !== null) {
+    const detail = `Units of what it needs are used up; some come back in ${obstacles.backAt - now} ms.`;
+    return [{ kind: "resource", detail, blockers, total }];
+  }
+  if (total === 0) return [];
   return [
     {
       kind: "resource",

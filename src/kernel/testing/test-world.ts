@@ -315,7 +315,9 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
 
     // Resources and their cells.
     declare: (resource: string, capacity: number | null = null, cell: string | null = null): Resource =>
-      expect("resource", perform({ type: "declare_resource", resource, capacity, cell })).resource,
+      expect("resource", perform({ type: "declare_resource", refillMs: null, resource, capacity, cell })).resource,
+    limit: (resource: string, capacity: number, refillMs: number): Resource =>
+      expect("resource", perform({ type: "declare_resource", resource, capacity, refillMs, cell: null })).resource,
     fence: (resource: string, reason = "test"): Resource =>
       expect("resource", perform({ type: "fence_resource", resource, reason })).resource,
     reset: (resource: string): Resource =>

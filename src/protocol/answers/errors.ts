@@ -89,6 +89,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   invalid_settings: refused(400, "Correct the setting that `field` names."),
   invalid_quotas: refused(400, "Correct the quota that `field` names."),
   invalid_capacity: refused(400, "Send a whole number of units from 1; patterns have no capacity."),
+  invalid_refill: refused(
+    400,
+    "Send refill_ms from 100 to 2678400000 (31 days), together with a capacity and without a cell.",
+  ),
   invalid_key: refused(400, "Correct the part of the key that `field` names."),
   invalid_worker_id: refused(
     400,

@@ -77,6 +77,7 @@ const waitWords = {
   position: "1 for the first in line; 0 while cells set the leases up.",
   blocked_by: "At most 16, leases first.",
   blocked_by_total: "How many there are, listed or not.",
+  units_back_in_ms: "Where units that come back with time are waited for (G15): when enough of them are back.",
   claim_within_ms: "Once granted, ask for the request or send a heartbeat within this time.",
 };
 
@@ -173,6 +174,7 @@ export const verified = either([
 
 const { driver, hardware, fault, ...resourceProperties } = outputs(resourceFields, {
   capacity: "In units; null: not counted.",
+  refill_ms: "How long after a grant its units come back (G15); null: when its lease ends.",
   driver: "What its cell serves it with.",
   hardware: "Labels of what it runs on.",
   fault: "Why its cell cannot serve it now.",

@@ -59,6 +59,7 @@ test("WAIT is 202 with position, blockers and claim_within_ms (W4, W8)", () => {
     position: 2,
     blockers,
     blockersTotal: 40,
+    unitsBackAt: null,
     waitTimeoutMs: 30_000,
     claimWithinMs: 10_000,
     warnings: [],

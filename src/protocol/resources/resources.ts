@@ -22,12 +22,14 @@ export const declareResource = command({
   path: "/v1/resources",
   fields: inputs(commands.declare_resource, {
     capacity: "In units; left out: not counted.",
+    refill_ms: "How long after a grant its units come back (G15); left out: when the lease ends.",
     cell: "The cell that hosts it.",
   }),
   roles: above,
   summary: "Declares a resource",
   description:
-    "Gives it a capacity in units (C6), or a cell that binds its leases (G6). Most resources need no declaration. " +
+    "Gives it a capacity in units (C6), which may come back with time instead of with the end of a lease (`refill_ms`, G15), " +
+    "or a cell that binds its leases (G6). Most resources need no declaration. " +
     "Declaring it again changes it, and undoes a withdrawal.",
   example: { ...example, capacity: 4 },
   replies: [ok(shapes.resource, "Declared.", 201), ok(shapes.resource, "Changed.")],
