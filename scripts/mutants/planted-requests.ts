@@ -12,8 +12,8 @@ export const requestMutants: readonly Mutant[] = [
   {
     name: "a hint forgets those that wait ahead",
     file: "deciding/verdicts.ts",
-    find: "return longest * obstaclesTotal(obstacles);",
-    replace: "return longest;",
+    find: "const inTurnMs = longest * obstaclesTotal(obstacles);",
+    replace: "const inTurnMs = longest;",
   },
 
   // Collecting (W8) and what is over (W10)

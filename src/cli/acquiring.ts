@@ -5,8 +5,9 @@ import { acquireLeases } from "../sdk/acquiring.ts";
 import { type Actor, askAs } from "../sdk/actor.ts";
 import type { Timed } from "../sdk/client.ts";
 import { Died, LeaseholdError } from "../sdk/errors.ts";
-import type { Granted, Intent, Standby, Waiting } from "../sdk/wire.ts";
+import type { Blocker, Granted, Intent, Standby, Waiting } from "../sdk/wire.ts";
 import type { Call, Flags } from "./command.ts";
+import { showDuration } from "./durations.ts";
 import { exitCodes, serverErrorCode, signalCode } from "./exit-codes.ts";
 import { blockedWords } from "./lease-words.ts";
 import type { Output } from "./output.ts";
@@ -113,8 +114,7 @@ class WaitingNote {
     if (this.wasSaid) return;
     this.wasSaid = true;
     const blockers = verdict instanceof Died ? verdict.blockedBy : verdict.blocked_by;
-    // Nobody is in the way of a lease that its cell is setting up (G6).
-    const words = blockers.length === 0 ? "waits for its cell" : `waits: ${blockedWords(blockers)}`;
+    const words = waitingWords(blockers, verdict instanceof Died ? undefined : verdict.units_back_in_ms);
     if (process.stderr.isTTY) this.out.note(words);
     else this.timer = setTimeout(() => this.out.note(words), silenceMs);
   }
@@ -122,6 +122,14 @@ class WaitingNote {
   end(): void {
     if (this.timer !== null) clearTimeout(this.timer);
   }
+}
+
+/** Nobody is in the way of units that come back with time (G15), and of a lease that its cell is setting up (G6). */
+function waitingWords(blockers: readonly Blocker[], unitsBackInMs: number | undefined): string {
+  if (blockers.length > 0) return `waits: ${blockedWords(blockers)}`;
+  return unitsBackInMs === undefined
+    ? "waits for its cell"
+    : `waits: units come back in ${showDuration(unitsBackInMs)}`;
 }
 
 /** Something in the way ends with the code that the caller chose, and names it; all else as ever. */

@@ -15,7 +15,13 @@ const start = () => import("./commands/start.ts");
 const help = () => import("./commands/help.ts");
 
 export const groups: Readonly<Record<string, Modules>> = {
-  "Work under a lease": { run: () => import("./commands/run.ts"), work: () => import("./commands/work.ts") },
+  "Work under a lease": {
+    run: () => import("./commands/run.ts"),
+    work: () => import("./commands/work.ts"),
+    limit: () => import("./commands/limit.ts"),
+    next: () => import("./commands/next.ts"),
+    port: () => import("./commands/port.ts"),
+  },
   Leases: {
     wait: () => import("./commands/wait.ts"),
     acquire: () => import("./commands/acquire.ts"),

@@ -166,6 +166,14 @@ export class Client {
     return holdUntilReleased((body) => this.withLease(manifest, body, { ...options, retryLost: "never" }));
   }
 
+  /**
+   * Takes units of a limit (G15) as soon as they are free. They come back with time, so there is nothing to hold or to
+   * give back.
+   */
+  limit(resource: string, { units = 1, ...options }: ClientLeaseOptions & { units?: number } = {}): Promise<void> {
+    return this.withLease({ predicate: "CONSUMES", resource, units }, () => undefined, options);
+  }
+
   /** Registers an agent, or takes one up that another process has left (A3). */
   agent(options: AgentOptions = {}): Promise<Agent> {
     return Agent.register(this, options);

@@ -186,3 +186,15 @@ async function streamsOf(client: Client): Promise<number> {
 function identity<T>(value: T): T {
   return value;
 }
+
+test("G15: units of a limit are taken at once while there are some, and refused beyond the given time", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  await client.call("declare_resource", { resource: "LIMIT:/model", capacity: 3, refill_ms: 3_600_000 });
+  await client.limit("LIMIT:/model");
+  await client.limit("LIMIT:/model", { units: 2 });
+  const refused = await client.limit("LIMIT:/model", { timeoutMs: 0 }).catch(identity);
+  assert.ok(refused instanceof LeaseholdError && refused.code === "would_wait", String(refused));
+  const { resources } = await client.call("list_resources", { prefix: "LIMIT:/model" });
+  assert.equal(resources[0]?.refill_ms, 3_600_000);
+});

@@ -2,6 +2,7 @@
 import { resourceStates } from "../../protocol/schema/vocabulary.ts";
 import type { Resource } from "../../sdk/wire.ts";
 import type { Command } from "../command.ts";
+import { showDuration } from "../durations.ts";
 import { limitFlag, showList } from "../pages.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
@@ -9,10 +10,15 @@ import type { Column } from "../table.ts";
 const columns: readonly Column<Resource>[] = [
   { title: "RESOURCE", cell: ({ resource }) => resource, gives: "front" },
   { title: "STATE", cell: ({ state }) => state, colour: ({ state }) => (state === "READY" ? "green" : "red") },
-  { title: "CAPACITY", cell: ({ capacity }) => (capacity === null ? "-" : String(capacity)) },
+  { title: "CAPACITY", cell: capacityWords },
   { title: "CELL", cell: ({ cell }) => cell ?? "-" },
   { title: "REASON", cell: ({ reason, fault }) => reason ?? fault ?? "", gives: "end" },
 ];
+
+function capacityWords({ capacity, refill_ms: refillMs }: Resource): string {
+  if (capacity === null) return "-";
+  return refillMs === null ? String(capacity) : `${capacity} in ${showDuration(refillMs)}`;
+}
 
 export const commands: readonly Command[] = [
   {
@@ -43,15 +49,20 @@ export const commands: readonly Command[] = [
   {
     name: "resources declare",
     summary: "declares a resource, with a capacity in units",
-    usage: "RES [--capacity N] [--cell ID]",
+    usage: "RES [--capacity N [--refill TIME]] [--cell ID]",
     flags: {
       capacity: { sign: "N", words: "how many units there are" },
+      refill: { sign: "TIME", words: "units come back this long after they were granted, not with the lease" },
       cell: { sign: "ID", words: "the cell that hosts it" },
     },
-    examples: [["leasehold resources declare GPU:/rack-1/a100 --capacity 4", "four at a time"]],
+    examples: [
+      ["leasehold resources declare GPU:/rack-1/a100 --capacity 4", "four at a time"],
+      ["leasehold resources declare LIMIT:/openai --capacity 60 --refill 1m", "60 a minute"],
+    ],
     run: async (call) => {
       const resource = call.resource(call.word);
-      const input = { resource, capacity: call.integer("capacity", 1), cell: call.text("cell") };
+      const [capacity, refillMs] = [call.integer("capacity", 1), call.durationMs("refill")];
+      const input = { resource, capacity, refill_ms: refillMs, cell: call.text("cell") };
       call.out.row(await call.ask("declare_resource", input), columns);
     },
   },

@@ -54,7 +54,8 @@ function likelyMs(obstacles: Obstacles, now: Millis): number {
     longest = Math.max(longest, lived + Math.min(lived, left));
   }
   const { backAt } = obstacles;
-  return Math.max(longest * obstaclesTotal(obstacles), backAt === null ? 0 : backAt - now);
+  const inTurnMs = longest * obstaclesTotal(obstacles);
+  return Math.max(inTurnMs, backAt === null ? 0 : backAt - now);
 }
 
 /** W12: the verdict as it would be, from the same decision. */
