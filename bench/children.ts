@@ -33,9 +33,11 @@ export async function startLeasehold(
   dataFolder = mkdtempSync(join(tmpdir(), "leasehold-bench-")),
   tls: { readonly cert: string; readonly key: string; readonly ca: string } | null = null,
   nodeFlags: readonly string[] = [],
+  settings: readonly string[] = [],
 ): Promise<Running> {
   const port = await freePort();
-  const args = [...nodeFlags, "src/main.ts", "--port", String(port), "--data", dataFolder, "--log-level", "warn"];
+  const common = ["--port", String(port), "--data", dataFolder, "--log-level", "warn"];
+  const args = [...nodeFlags, "src/main.ts", ...common, ...settings];
   if (tls === null) return await startServer(args, port, dataFolder, "/readyz");
   const secureArgs = [...args, "--tls-cert", tls.cert, "--tls-key", tls.key];
   const fetcher = fetchThrough(createDispatcher({ ca: readFileSync(tls.ca, "utf8") }));

@@ -27,6 +27,7 @@ const systems: Readonly<Record<string, (address: string, callers: number) => Pro
   etcd,
   "leasehold-stream": (address, callers) => leasehold("stream", address, callers),
   "leasehold-http": (address, callers) => leasehold("http", address, callers),
+  "leasehold-postgres": (address, callers) => leasehold("stream", address, callers),
   lockfile,
 };
 

@@ -8,8 +8,9 @@
  * The full form writes peers.json and peers.svg into the docs. Redis and etcd are Debian's packages; what is not
  * installed is left out, with a line that says so.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { removeFolder, runLoad, startLeasehold } from "../children.ts";
@@ -47,6 +48,7 @@ const lockPeers: readonly Peer[] = [
   { system: "etcd", start: startEtcd },
   { system: "leasehold-stream", start: startOurs },
   { system: "leasehold-http", start: startOurs },
+  { system: "leasehold-postgres", start: startOursOnPostgres },
   { system: "lockfile", start: () => Promise.resolve({ address: "", stop: () => Promise.resolve() }) },
 ];
 const taskPeers: readonly Peer[] = [
@@ -127,6 +129,24 @@ async function startOurs(): Promise<PeerServer> {
     removeFolder(dataFolder);
   };
   return { address: String(port), stop: stopAndRemove };
+}
+
+/** One server, and the same PostgreSQL with the same settings as that peer has. */
+async function startOursOnPostgres(): Promise<PeerServer> {
+  const database = await startPostgres();
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-bench-"));
+  const keyFile = join(folder, "master.key");
+  writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
+  const end = async (): Promise<void> => {
+    await database.stop();
+    removeFolder(folder);
+  };
+  const settings = ["--store", database.address, "--master-key-file", keyFile];
+  const { port, stop } = await startLeasehold(folder, null, [], settings).catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
+  return { address: String(port), stop: () => stop().then(end) };
 }
 
 function writeResults(written: Results): void {

@@ -65,6 +65,8 @@ const lockBars: readonly Bar[] = [
     { ours: "leasehold-stream", peer: "etcd", measure, bar: 10 },
   ]),
   { ours: "leasehold-http", peer: "leasehold-stream", measure: "16", bar: 0.5 },
+  { ours: "leasehold-postgres", peer: "leasehold-stream", measure: "64", bar: 0.5 },
+  ...["16", "64", "256"].map((measure) => ({ ours: "leasehold-postgres", peer: "postgres", measure, bar: 1.5 })),
 ];
 const taskBars: readonly Bar[] = [
   { ours: "leasehold", peer: "bullmq", measure: "worked", bar: 1 },

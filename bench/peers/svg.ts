@@ -8,6 +8,7 @@ const names: Readonly<Record<string, string>> = {
   etcd: "etcd (etcd3)",
   "leasehold-stream": "Leasehold SDK, stream",
   "leasehold-http": "Leasehold SDK, HTTP",
+  "leasehold-postgres": "Leasehold on PostgreSQL, stream",
   bullmq: "BullMQ on Redis, AOF always",
   graphile: "graphile-worker, batching",
   dbos: "DBOS on PostgreSQL",
