@@ -1,12 +1,12 @@
 /** The frame around the screens: where one is, whether it is live, who one is. */
 import { useEffect } from "preact/hooks";
-import { askWho, session, signOut, tenant } from "./api/session.ts";
+import { askWho, isAbove, session, signOut, tenant } from "./api/session.ts";
 import { isPaused } from "./live/pausing.ts";
 import { begin, end, overview, pause } from "./live/store.ts";
 import { link } from "./live/stream.ts";
 import { AdminScreen } from "./screens/admin.tsx";
 import { AgentScreen } from "./screens/agent.tsx";
-import { ClusterScreen, hasCluster, lookForCluster } from "./screens/cluster.tsx";
+import { ClusterScreen } from "./screens/cluster.tsx";
 import { EventsScreen } from "./screens/events.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
 import { LedgerScreen } from "./screens/ledger.tsx";
@@ -40,7 +40,6 @@ export function App() {
   useEffect(() => {
     if (!isSignedIn || isSigningIn) return;
     void begin();
-    void lookForCluster();
     return end;
   }, [isSignedIn, isSigningIn]);
   useEffect(listenToKeys, []);
@@ -56,7 +55,7 @@ export function App() {
         </a>
         <nav aria-label="Screens">
           {screens
-            .filter(([name]) => name !== "cluster" || hasCluster.value === true)
+            .filter(([name]) => name !== "cluster" || isAbove.value)
             .map(([name, words, key]) => (
               <a
                 key={name}

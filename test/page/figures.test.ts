@@ -28,6 +28,9 @@ const places: Readonly<Record<string, readonly [hash: string, selector: string]>
   "leases of an agent": ["#/agents/writer", "h2:has-text('Holds')"],
   "requests of an agent": ["#/agents/planner", "h2:has-text('Asks for')"],
   receipts: ["#/ledger", ".facts div:has(dt:has-text('Receipts')) dd"],
+  servers: ["#/cluster", "h2:has-text('server')"],
+  shards: ["#/cluster", "h2:has-text('shard')"],
+  "epoch of the first shard": ["#/cluster", ".panel:has-text('Epoch') tbody td >> nth=2"],
   "leases held at a moment": ["#/events?at=…", ".pair h3 >> nth=0"],
   "who waited at a moment": ["#/events?at=…", ".pair h3 >> nth=1"],
 };

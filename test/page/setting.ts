@@ -98,6 +98,7 @@ export const screens = (): readonly (readonly [name: string, hash: string, seen:
   ["inbox", "#/inbox", /ann/],
   ["ledger", "#/ledger", "builder.3"],
   ["events", "#/events", "receipt.stored"],
+  ["cluster", "#/cluster", /serves this page/],
   ["quotas", "#/operating/usage", "foreign obligations"],
   ["keys", "#/operating/keys", "the reader's"],
   ["tenants", "#/operating/tenants", "wait die"],

@@ -90,11 +90,6 @@ function readJson(text: string): unknown {
   }
 }
 
-/** Whether the server does not know this operation, being older or without that part. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Refusal && (error.code === "not_found" || error.code === "method_not_allowed");
-}
-
 export function wordsOf(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   return "The server cannot be reached.";

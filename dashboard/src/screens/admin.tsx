@@ -8,6 +8,7 @@ import { Badge, Json, Panel, Screen } from "../ui/bits.tsx";
 import { type Action, ActionButton } from "../ui/confirm.tsx";
 import { useReading } from "../ui/reading.ts";
 import { hrefOf, place } from "../ui/router.ts";
+import { Table } from "../ui/table.tsx";
 import { Since } from "../ui/ticking.tsx";
 import { bytes, count, duration, moment } from "../ui/words.ts";
 
@@ -299,37 +300,4 @@ async function readAudit(): Promise<readonly AuditEntry[]> {
     cursor = page.next_cursor;
   } while (cursor !== null);
   return all;
-}
-
-function Table({
-  head,
-  rows,
-}: {
-  readonly head: readonly string[];
-  readonly rows: readonly (readonly preact.ComponentChildren[])[];
-}) {
-  return (
-    <div class="table-box">
-      <table>
-        <thead>
-          <tr>
-            {head.map((name, at) => (
-              <th key={`${name}${at}`} scope="col">
-                {name === "" ? <span class="visually-hidden">Actions</span> : name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={String(at)}>
-              {row.map((cell, column) => (
-                <td key={`${head[column]}`}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }

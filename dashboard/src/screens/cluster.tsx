@@ -1,84 +1,143 @@
-/** Several servers on one database: who leads which shard, since when. One server alone has no such screen. */
-import { signal } from "@preact/signals";
-import { isMissing, request } from "../api/client.ts";
+/** The servers that share one database: who leads which shard, since when, and in which epoch. */
+import type { OperationAnswers } from "../../../src/sdk/wire.ts";
+import { call } from "../api/client.ts";
+import { isOperator } from "../api/session.ts";
 import { clock } from "../live/store.ts";
+import { resignLeader } from "../ui/actions.ts";
 import { Badge, Panel, Screen } from "../ui/bits.tsx";
+import { ActionButton } from "../ui/confirm.tsx";
 import { useReading } from "../ui/reading.ts";
+import { Table } from "../ui/table.tsx";
 import { Since } from "../ui/ticking.tsx";
+import { duration } from "../ui/words.ts";
 
-interface Cluster {
-  readonly servers: readonly Readonly<Record<string, unknown>>[];
-  readonly shards: readonly Readonly<Record<string, unknown>>[];
-}
-
-/** null: not asked yet. False: this server knows nothing of others. */
-export const hasCluster = signal<boolean | null>(null);
-
-export async function lookForCluster(): Promise<void> {
-  try {
-    await request("GET", "/v1/cluster");
-    hasCluster.value = true;
-  } catch (error) {
-    hasCluster.value = !isMissing(error) && false;
-  }
-}
+type Cluster = OperationAnswers["get_cluster"];
+type Server = Cluster["servers"][number];
+type Shard = Cluster["shards"][number];
 
 export function ClusterScreen() {
-  const read = useReading("cluster", async () => (await request("GET", "/v1/cluster")) as Cluster, clock);
-  const { servers = [], shards = [] } = read.value ?? {};
+  const read = useReading("cluster", () => call("get_cluster", {}), clock);
   return (
     <Screen title="Cluster">
       {read.error === null ? null : <p class="error">{read.error}</p>}
-      <div class="columns">
-        <Panel title={`${servers.length} servers`}>
-          <Rows rows={servers} />
-        </Panel>
-        <Panel title={`${shards.length} shards`}>
-          <Rows rows={shards} />
-        </Panel>
-      </div>
+      {read.value === null ? null : <View cluster={read.value} />}
     </Screen>
   );
 }
 
-/** Every field that the server shows, in its order. */
-function Rows({ rows }: { readonly rows: readonly Readonly<Record<string, unknown>>[] }) {
-  const names = Object.keys(rows[0] ?? {});
+function View({ cluster }: { readonly cluster: Cluster }) {
+  const { servers, shards } = cluster;
   return (
-    <div class="table-box">
-      <table>
-        <thead>
-          <tr>
-            {names.map((name) => (
-              <th key={name} scope="col">
-                {name.replaceAll("_", " ")}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={String(row["server_id"] ?? row["shard"] ?? at)}>
-              {names.map((name) => (
-                <td key={name}>
-                  <Cell name={name} value={row[name]} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <p class="lead">
+        <Summary cluster={cluster} />
+      </p>
+      <div class="columns">
+        <Panel
+          title={servers.length === 1 ? "1 server" : `${servers.length} servers`}
+          actions={isOperator.value ? <Resign cluster={cluster} /> : null}
+        >
+          <Table
+            head={["Server", "State", "Version", "Up for"]}
+            rows={servers.map((server) => [
+              <ServerName key="name" id={server.server_id} url={server.url} isOwn={isOwn(server, cluster)} />,
+              <State key="state" server={server} shards={shards} />,
+              server.version,
+              <Since key="up" at={server.started_at} />,
+            ])}
+          />
+        </Panel>
+        <Panel title={shards.length === 1 ? "1 shard" : `${shards.length} shards`}>
+          <Table
+            head={["Shard", "Leader", "Epoch", "Leads for", "Lease left"]}
+            rows={shards.map((shard) => [
+              String(shard.shard),
+              shard.server_id === null ? (
+                <Badge key="leader" tone="lost">
+                  nobody
+                </Badge>
+              ) : (
+                <ServerName key="leader" id={shard.server_id} url={shard.url} />
+              ),
+              String(shard.epoch),
+              shard.since === null ? "–" : <Since key="since" at={shard.since} />,
+              leaseLeft(shard),
+            ])}
+          />
+        </Panel>
+      </div>
+    </>
   );
 }
 
-function Cell({ name, value }: { readonly name: string; readonly value: unknown }) {
-  if (typeof value === "string" && (name.endsWith("_at") || name === "since")) return <Since at={value} />;
-  if (name === "state")
-    return <Badge tone={/lead|ready|serving|up/i.test(String(value)) ? "working" : "idle"}>{String(value)}</Badge>;
+/** The answer to "is somebody leading?", in a sentence. */
+function Summary({ cluster: { store, servers, shards } }: { readonly cluster: Cluster }) {
+  const orphans = shards.filter((shard) => shard.server_id === null);
+  if (orphans.length > 0)
+    return (
+      <>
+        Nobody leads {orphans.length === 1 ? `shard ${orphans[0]?.shard}` : `${orphans.length} shards`}: requests wait
+        until a server is elected.
+      </>
+    );
+  if (store !== "postgres")
+    return <>This server has its data to itself. On PostgreSQL several servers can share a database.</>;
+  const spare = servers.filter((server) => canLead(server) && !isLeader(server, shards)).length;
+  if (spare === 0) return <>Nobody could take over if the leader failed: start another server on the same database.</>;
+  return <>{spare === 1 ? "1 server" : `${spare} servers`} could take over if the leader failed.</>;
+}
+
+/** Of the leader: the request reaches it by way of any server. */
+function Resign({ cluster: { store, servers, shards } }: { readonly cluster: Cluster }) {
+  const leader = shards.find((shard) => shard.server_id !== null);
+  const hasSuccessor = servers.some((server) => canLead(server) && server.server_id !== leader?.server_id);
+  if (store !== "postgres" || leader === undefined || !hasSuccessor) return null;
+  return <ActionButton label="Resign" action={resignLeader(leader.url ?? String(leader.server_id))} />;
+}
+
+function ServerName(props: { readonly id: string; readonly url: string | null; readonly isOwn?: boolean }) {
   return (
     <>
-      {value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value)}
+      <span class="mono" title={props.id}>
+        {props.url ?? props.id}
+      </span>{" "}
+      {props.isOwn === true ? <Badge tone="idle">serves this page</Badge> : null}
     </>
   );
+}
+
+function State({ server, shards }: { readonly server: Server; readonly shards: readonly Shard[] }) {
+  if (!server.alive)
+    return (
+      <Badge tone="lost">
+        silent for <Since at={server.seen_at} />
+      </Badge>
+    );
+  if (isLeader(server, shards)) return <Badge tone="working">leads</Badge>;
+  return <Badge tone="idle">{server.may_lead ? "stands by" : "only passes requests on"}</Badge>;
+}
+
+/** As it was read: the leader renews it all the time, so that it does not count down. */
+function leaseLeft({ server_id: leader, lease_left_ms: leftMs }: Shard): string {
+  if (leader === null) return "–";
+  return leftMs === null ? "does not run out" : duration(leftMs);
+}
+
+function isLeader({ server_id: id }: Server, shards: readonly Shard[]): boolean {
+  return shards.some((shard) => shard.server_id === id);
+}
+
+function canLead({ alive, may_lead: mayLead }: Server): boolean {
+  return alive && mayLead;
+}
+
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** By its address: the leader answers for all of them. Behind a proxy none of several can be told. */
+function isOwn({ url }: Server, { servers }: Cluster): boolean {
+  if (servers.length === 1) return true;
+  if (url === null || !URL.canParse(url)) return false;
+  const { hostname, port } = new URL(url);
+  const isSameHost = hostname === location.hostname || (loopback.test(hostname) && loopback.test(location.hostname));
+  return isSameHost && port === location.port;
 }

@@ -160,6 +160,15 @@ export function answerObligation(taskId: string, custodian: string): Action {
   };
 }
 
+export function resignLeader(leader: string): Action {
+  return {
+    title: "Let another server lead",
+    consequence: `${leader} finishes what is under way and resigns; another server leads within about a second. Leases, waits and tasks stay as they are. Connections to ${leader} are closed, and clients connect again by themselves.`,
+    isDangerous: true,
+    run: async () => `The leader of epoch ${(await call("resign_leader", {})).epoch} resigns.`,
+  };
+}
+
 /** All that match, decided and counted on the server. */
 export function bulk(
   kind: "cancel" | "redrive",
