@@ -8,6 +8,7 @@ import { routes } from "./wire.ts";
 
 /** Sent again, these would do more, or be refused although they had succeeded. */
 const once: ReadonlySet<OperationName> = new Set<OperationName>([
+  "resign_leader",
   "transition_agent",
   "resume_agent",
   "renew_lease",
