@@ -56,7 +56,9 @@ async function report(url: string, inspector: Inspector): Promise<number> {
     assert.equal(verdict, "GRANTED");
   };
   const acquired = await measure(inspector, acquire);
-  const borders = bordersIn(await stacksOf(inspector, acquired, () => acquire("stepped")));
+  // A timer that fires in between crosses borders of its own: of several walks the shortest counts.
+  const walks = await stacksOf(inspector, acquired, (round) => acquire(`stepped-${round}`));
+  const borders = walks.map(bordersIn).reduce((one, other) => (other.length < one.length ? other : one));
   const worked = await measure(inspector, () => workOffATask(url));
   if (flags.files) {
     list("acquire: files and their functions", listingOf(acquired));
@@ -131,13 +133,14 @@ function listingOf(functions: ReadonlySet<string>): readonly string[] {
   });
 }
 
-/** Each time that one of the functions is called, those of `src` on the stack, outermost first. */
+/** Of each round, each time that one of the functions is called, those of `src` on the stack, outermost first. */
 async function stacksOf(
   inspector: Inspector,
   functions: ReadonlySet<string>,
-  walk: () => Promise<void>,
-): Promise<readonly (readonly string[])[]> {
-  const stacks: (readonly string[])[] = [];
+  walk: (round: number) => Promise<void>,
+): Promise<readonly (readonly (readonly string[])[])[]> {
+  const walks: (readonly (readonly string[])[])[] = [];
+  let stacks: (readonly string[])[] = [];
   inspector.onPaused = (frames) => {
     const ours = frames.filter(({ url }) => url.startsWith(root));
     stacks.push(ours.map(({ url, functionName }) => `${url.slice(root.length)} ${functionName}`).reverse());
@@ -145,11 +148,15 @@ async function stacksOf(
   };
   await inspector.post("Debugger.enable");
   for (const name of functions) await inspector.breakAt(name);
-  await walk();
+  for (let round = 0; round < rounds; round++) {
+    stacks = [];
+    await walk(round);
+    // What subscribers do with the events comes after the answer.
+    const answered = stacks.findLastIndex((stack) => stack.some((name) => name.endsWith(" sendAnswer")));
+    walks.push(stacks.slice(0, answered + 1));
+  }
   await inspector.post("Debugger.disable");
-  // What subscribers do with the events comes after the answer.
-  const answered = stacks.findLastIndex((stack) => stack.some((name) => name.endsWith(" sendAnswer")));
-  return stacks.slice(0, answered + 1);
+  return walks;
 }
 
 /**

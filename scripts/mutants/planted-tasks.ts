@@ -100,7 +100,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: who is parked on a lease is not woken when it ends",
     file: "aftermath.ts",
-    find: "      unparkFrom(turn, lease);\n      if (lease.",
+    find: "      if (lease.parked !== null) unparkFrom(turn, lease);\n      if (lease.",
     replace: "      if (lease.",
   },
   {

@@ -110,8 +110,9 @@ export function toStoreBatch(
     if (row !== 0) removes.push(row);
     handle.row = 0;
     if (kind === "lease") {
-      ended.push(endedRow(handle.record as Lease));
-      const request = endedRequestOfLease(handle.record as Lease);
+      const lease = handle.record as Lease;
+      ended.push(endedRow(lease));
+      const request = lease.requestKey === null ? null : endedRequestOfLease(lease);
       if (request !== null) endedRequests.push(request);
     } else if (kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
     else if (kind === "digest") {

@@ -322,7 +322,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         this.fail("a commit failed", fault, waiting, incarnation);
       },
     );
-    this.announceEmpty();
+    if (this.emptyListeners.length > 0) this.announceEmpty();
   };
 
   /** An exception in the kernel may have changed half of what belongs together: as after a failed commit (S2). */

@@ -5,7 +5,7 @@ import type { EventListener, ReadyListener } from "./engine-types.ts";
 export class Listeners {
   private readonly eventListeners = new Set<EventListener>();
   private readonly recoveryListeners = new Set<() => void>();
-  private emptyListeners: (() => void)[] = [];
+  protected emptyListeners: (() => void)[] = [];
   protected readonly ready = new ReadyTasks();
   /** The last event that is durable. */
   lastSeq = 0;

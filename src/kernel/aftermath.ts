@@ -68,7 +68,7 @@ function follow(turn: Turn, consequence: Consequence): void {
       const { lease } = consequence;
       if (lease.request !== null) noteEndedLease(turn, lease.request, lease.record);
       else if (lease.record.requestKey !== null) leaveKeyOfLease(turn, lease);
-      unparkFrom(turn, lease);
+      if (lease.parked !== null) unparkFrom(turn, lease);
       if (lease.holder.kind === "task") taskLeaseEnded(turn, lease);
       return;
     }

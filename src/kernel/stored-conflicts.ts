@@ -4,9 +4,9 @@
  */
 import { EXCLUSIVE, type Strength, strengthsConflict, weakestConflicting } from "./contract/predicates.ts";
 import type { Lease, Millis } from "./contract/records.ts";
-import { each, eachAt, headOf } from "./index/placed-lists.ts";
+import { each, eachAt } from "./index/placed-lists.ts";
 import { search } from "./index/resource-search.ts";
-import { heldFrom, type Node } from "./index/resource-tree.ts";
+import { headOf, heldFrom, type Node } from "./index/resource-tree.ts";
 import { dueOf } from "./leases/lease-life.ts";
 import { findRoot, type LeaseEntry, nameOf, type ResourceEntry, type TenantEntry } from "./memory/state.ts";
 import type { Restoring } from "./restore.ts";

@@ -1,16 +1,6 @@
 /** The journal's files: made at an open, sealed and read by the next one, deleted when all of them is in the tables. */
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  type Stats,
-  writeSync,
-} from "node:fs";
+import { chmodSync, closeSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { StoreFault } from "./faults.ts";
 import { type Block, blocksIn, decodeBlock, lastNumberIn, markBytes } from "./journal-block.ts";
@@ -63,10 +53,6 @@ interface FoundJournal {
 /** Nobody acknowledges anything from here on that was written into them: see Journal. */
 export function sealJournals(files: DataFiles): void {
   for (const { path } of findJournals(files)) chmodSync(path, sealed);
-}
-
-export function isSealed({ mode }: Stats): boolean {
-  return (mode & 0o200) === 0;
 }
 
 export function removeJournals(files: DataFiles): void {

@@ -122,23 +122,20 @@ class SqliteStore implements Store {
       return Promise.reject(this.#refusal ?? storeClosed());
     }
     try {
-      return journal.append(this.#encoding(batch)).catch(this.#fail);
+      // It takes its place in the order now, and is encoded when its turn has come.
+      const { lastEnded } = this.#position;
+      const position = positionAfter(this.#position, batch);
+      const number = this.#number + 1;
+      this.#position = position;
+      this.#number = number;
+      const encode = (): Buffer => {
+        if (this.#refusal !== null) throw this.#refusal;
+        return this.#encoder.encode(number, flatten(batch, lastEnded, position));
+      };
+      return journal.append(encode).catch(this.#fail);
     } catch (bug) {
       return Promise.reject(bug);
     }
-  }
-
-  /** Takes the commit's place in the order; encodes when its turn has come. */
-  #encoding(batch: Batch): () => Buffer {
-    const { lastEnded } = this.#position;
-    const position = positionAfter(this.#position, batch);
-    const number = this.#number + 1;
-    this.#position = position;
-    this.#number = number;
-    return () => {
-      if (this.#refusal !== null) throw this.#refusal;
-      return this.#encoder.encode(number, flatten(batch, lastEnded, position));
-    };
   }
 
   async prune(limits: PruneLimits): Promise<Pruned> {

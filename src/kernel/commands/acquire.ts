@@ -143,7 +143,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
   const requestId = `req_${suffix}`;
   const { pausedAt, concerns } = agent.record;
   const since = pausedAt === null && concerns.length === 0 ? null : blindSince(agent, manifest.intents);
-  const binds = needsCells(turn.tenant, manifest.claims);
+  const binds = turn.tenant.resources.size > 0 && needsCells(turn.tenant, manifest.claims);
   const { requestKey: key } = command;
   const isCarried =
     key !== null &&

@@ -293,7 +293,7 @@ function offer(
   const intent: Intent = { ...wholeTask, resource: taskPrefix + record.id };
   const claim = makeClaim(tenant, intent, canonicalName(intent.resource));
   const lease = beginLease(turn, task, claim, numbering.begun++, null, terms);
-  const leases = beginLeases(turn, task, claims, terms, numbering.begun);
+  const leases = claims.length === 0 ? [] : beginLeases(turn, task, claims, terms, numbering.begun);
   numbering.begun += leases.length;
   if (prepared !== null) {
     // As old as what was prepared, so that a quota on lease time ends them together too (L10).

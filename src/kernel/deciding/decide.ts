@@ -66,7 +66,8 @@ export function decide(
   const place = isWaitDie ? lastPlace : placeOf(tenant, decidingPriority(tenant, agent, now), Number.POSITIVE_INFINITY);
   const obstructed: Claim[] = [];
   for (const { claim } of claims) {
-    if (isObstructed(tenant, claim, agent, place, unitsClaimed(claims, claim))) obstructed.push(claim);
+    const units = claim.counted === null ? 0 : unitsClaimed(claims, claim);
+    if (isObstructed(tenant, claim, agent, place, units)) obstructed.push(claim);
   }
   const isClear = obstructed.every((claim) => isCovered(tenant, claim, agent));
   if (isClear && (isWaitDie || !displacesUnits(manifest))) return plainGrant;

@@ -229,7 +229,7 @@ export function placeOf(tenant: TenantEntry, priority: number, arrival: number):
 }
 
 export function needsCells(tenant: TenantEntry, claims: readonly LinkedClaim[]): boolean {
-  return tenant.resources.size > 0 && claims.some(({ claim }) => cellOf(tenant, claim) !== null);
+  return claims.some(({ claim }) => cellOf(tenant, claim) !== null);
 }
 
 /** The cell that hosts the resource, if it is bound (G6). */

@@ -3,9 +3,9 @@
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengths, strengthsConflict, weakestConflicting } from "../contract/predicates.ts";
 import type { Millis } from "../contract/records.ts";
-import { each, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
+import { each, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
-import { type Branch, eachWaitingBelow, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
+import { type Branch, eachWaitingBelow, headOf, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
 import { isSwept } from "../memory/jobs.ts";
 import { isRefilled, unitsBackAt } from "../memory/refill.ts";
 import {

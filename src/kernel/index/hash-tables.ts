@@ -1,5 +1,8 @@
 /** Two hash tables: texts to entries, and the children of a node of the resource tree by segment. */
 
+/** What entries with a record are found by. */
+export const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
+
 /**
  * A map from text to things. The language's own map asks its runtime for the hash of every text that has just come off
  * the wire, which costs more than all else that a small command does, and walks chains through a table that no cache

@@ -1,6 +1,6 @@
 /** What stands at a node of the resource tree: circular lists by strength, each in order. */
 
-import { PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
+import type { Strength } from "../contract/predicates.ts";
 import type { Node } from "./resource-tree.ts";
 /** Lists at a node are kept in this order: leases by fence, waiting intents by their place in the queue. */
 export interface Place {
@@ -22,17 +22,6 @@ export interface Heads {
   shared: Placed | null;
   providing: Placed | null;
   exclusive: Placed | null;
-}
-
-/** First of those that stand at the node with this strength. */
-export function headOf(heads: Heads, strength: Strength): Placed | null {
-  return strength === SHARED ? heads.shared : strength === PROVIDING ? heads.providing : heads.exclusive;
-}
-
-export function setHead(heads: Heads, strength: Strength, head: Placed | null): void {
-  if (strength === SHARED) heads.shared = head;
-  else if (strength === PROVIDING) heads.providing = head;
-  else heads.exclusive = head;
 }
 
 /** True at the first item that is meant; undefined ends the list. */
@@ -92,8 +81,4 @@ export function insertAfter(after: Placed, item: Placed): void {
 
 export function isBefore(a: Place, b: Place): boolean {
   return a.order !== b.order ? a.order < b.order : a.suborder < b.suborder;
-}
-
-export function isEmpty(heads: Heads): boolean {
-  return heads.exclusive === null && heads.shared === null && heads.providing === null;
 }

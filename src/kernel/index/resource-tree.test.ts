@@ -5,11 +5,12 @@ import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "../contract/predica
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName, textHash } from "../names/resource-name.ts";
 import { createWorld } from "../testing/test-world.ts";
-import { headOf, type Placed } from "./placed-lists.ts";
+import type { Placed } from "./placed-lists.ts";
 import { search } from "./resource-search.ts";
 import {
   createRoot,
   findNode,
+  headOf,
   heldFrom,
   literalChildren,
   move,

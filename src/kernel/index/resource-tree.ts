@@ -6,16 +6,7 @@
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
 import { isWildSegment, type ResourceName } from "../names/resource-name.ts";
 import { SegmentTable } from "./hash-tables.ts";
-import {
-  type Heads,
-  headOf,
-  insertAfter,
-  isBefore,
-  isEmpty,
-  lastNotAfter,
-  type Placed,
-  setHead,
-} from "./placed-lists.ts";
+import { type Heads, insertAfter, isBefore, lastNotAfter, type Placed } from "./placed-lists.ts";
 
 /** A node is itself the heads of what is held there: most nodes hold one lease and nothing else. */
 export interface Node extends Heads {
@@ -351,4 +342,20 @@ export function tidy(node: Node): boolean {
     return tidy(parent);
   }
   return false;
+}
+
+/** First of those that stand at the node with this strength. */
+export function headOf(heads: Heads, strength: Strength): Placed | null {
+  return strength === SHARED ? heads.shared : strength === PROVIDING ? heads.providing : heads.exclusive;
+}
+
+export function setHead(heads: Heads, strength: Strength, head: Placed | null): void {
+  if (strength === SHARED) heads.shared = head;
+  else if (strength === PROVIDING) heads.providing = head;
+  else heads.exclusive = head;
+}
+
+/** Nothing stands there. */
+export function isEmpty(heads: Heads): boolean {
+  return heads.exclusive === null && heads.shared === null && heads.providing === null;
 }

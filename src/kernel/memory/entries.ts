@@ -1,6 +1,6 @@
 import type { Agent, Counters, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
 import type { Worker } from "../contract/task-records.ts";
-import { TextMap } from "../index/hash-tables.ts";
+import { recordId, TextMap } from "../index/hash-tables.ts";
 import { createHeap, type Ranked } from "../index/heap.ts";
 import { createKeyFilter } from "../index/key-filter.ts";
 import type { Node } from "../index/resource-tree.ts";
@@ -12,8 +12,6 @@ import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
 /** In place of a digest's context that is in the store, and not in memory (S4). */
 export const away: object = Object.freeze({});
-
-const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
 
 export function createTenantEntry(record: Tenant, counters: Counters, policies: Policies): TenantEntry {
   const remembered = new Set<RequestEntry>();

@@ -7,9 +7,9 @@ import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "
 import { unitsClaimed } from "../deciding/manifest.ts";
 import { isFree } from "../deciding/obstacles.ts";
 import { findOthers, placeIn } from "../deciding/picking.ts";
-import { headOf, isBefore, type Placed } from "../index/placed-lists.ts";
+import { isBefore, type Placed } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
-import { type Node, waitingFrom } from "../index/resource-tree.ts";
+import { headOf, type Node, waitingFrom } from "../index/resource-tree.ts";
 import { isRequestSwept } from "../memory/jobs.ts";
 import {
   findRoot,

@@ -7,9 +7,8 @@
  */
 import { SHARED, strengths } from "../contract/predicates.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
-import { isEmpty } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
-import { createRoot, findNode, type Node, nodeFor, put, take, waitingFrom } from "../index/resource-tree.ts";
+import { createRoot, findNode, isEmpty, type Node, nodeFor, put, take, waitingFrom } from "../index/resource-tree.ts";
 import type { AgentEntry, RequestEntry, TenantEntry, Turn, WaitingClaim } from "../memory/state.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 

@@ -13,8 +13,8 @@ import { addObstacles, createObstacles, isObstructed, type Obstacles } from "../
 import { pickNames } from "../deciding/picking.ts";
 import { retryAfter } from "../deciding/verdicts.ts";
 import { createHeap, firstOf, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
-import { headOf, type Placed } from "../index/placed-lists.ts";
-import type { Node } from "../index/resource-tree.ts";
+import type { Placed } from "../index/placed-lists.ts";
+import { headOf, type Node } from "../index/resource-tree.ts";
 import { isRequestSwept } from "../memory/jobs.ts";
 import {
   type AgentEntry,

@@ -50,11 +50,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "refused":
       return refusalAnswer(reply, context.now);
     case "granted":
-      return answer(200, grantedForm, asked(reply), context);
+      return answer(200, grantedForm, reply.requestId === "" ? withoutId(reply) : reply, context);
     case "waiting":
-      return answer(202, waitingForm, asked(reply), context);
+      return answer(202, waitingForm, reply.requestId === "" ? withoutId(reply) : reply, context);
     case "standby":
-      return answer(202, standbyForm, asked(reply), context);
+      return answer(202, standbyForm, reply.requestId === "" ? withoutId(reply) : reply, context);
     case "died": {
       const retryAfter = inSeconds(reply.retryAfterMs);
       return { ...answer(statusOf("die"), diedForm, reply, context), code: "die", retryAfter };
@@ -195,8 +195,8 @@ function pageAnswer({ nextCursor, sequence }: Page, name: string, items: readonl
 }
 
 /** A dry run (W12) leaves no request behind that could be asked for. */
-function asked<T extends { readonly requestId: string }>(verdict: T): T | (Omit<T, "requestId"> & { requestId: null }) {
-  return verdict.requestId === "" ? { ...verdict, requestId: null } : verdict;
+function withoutId<T extends { readonly requestId: string }>(verdict: T): Omit<T, "requestId"> & { requestId: null } {
+  return { ...verdict, requestId: null };
 }
 
 export function registeredAnswer(reply: QueryReply, context: AnswerContext): Answer {

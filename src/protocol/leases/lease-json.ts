@@ -15,13 +15,15 @@ export function leaseObject(record: Lease, now: Millis, token: string | null = n
 }
 
 export const leaseForm = {
-  text: (record: Lease, context: FormContext): string => leaseText(record, context.now, tokenOf(record, context)),
-  object: (record: Lease, context: FormContext): object => leaseObject(record, context.now, tokenOf(record, context)),
+  text: (record: Lease, context: FormContext): string =>
+    leaseText(record, context.now, record.cell === null && !record.tokens ? null : tokenOf(record, context)),
+  object: (record: Lease, context: FormContext): object =>
+    leaseObject(record, context.now, record.cell === null && !record.tokens ? null : tokenOf(record, context)),
 };
 registerForm(lease, leaseForm);
 
 function tokenOf(record: Lease, { now, tokenOf }: FormContext): string | null {
-  return tokenOf !== undefined && (record.cell !== null || record.tokens) ? tokenOf(record, now) : null;
+  return tokenOf === undefined ? null : tokenOf(record, now);
 }
 
 /** How long it can still be used: not at all once it is held, closing or ended, whenever it would have expired. */

@@ -34,7 +34,8 @@ export function authenticate(service: Service, shown: Credentials, isLoopback: b
   const { authorization } = shown;
   // Node joins a repeated header into one text.
   const tenant = shown[tenantHeader] as string | undefined;
-  const session = authorization === undefined ? service.sessions.find(shown.cookie) : null;
+  const isInBrowser = authorization === undefined && shown.cookie !== undefined;
+  const session = isInBrowser ? service.sessions.find(shown.cookie) : null;
   if (session === false) return sessionOver;
   if (session !== null) return inTenant(session, tenant);
   if (authorization === undefined) {
@@ -49,7 +50,7 @@ export function authenticate(service: Service, shown: Credentials, isLoopback: b
   const secret = authorization.slice(7).trim();
   const caller = service.agentTokens.find(secret) ?? keys.find(secret) ?? service.owner?.find(secret) ?? null;
   if (caller === null) return invalid;
-  return inTenant(caller, tenant);
+  return tenant === undefined ? caller : inTenant(caller, tenant);
 }
 
 function inTenant(caller: Caller, tenant: string | undefined): Caller | Answer {

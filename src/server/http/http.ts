@@ -177,7 +177,8 @@ function handlerFor({ service, gate }: HttpOptions, operation: Operation, route:
       return void sendAnswer(raw, faultAnswer(read));
     }
     const sender = operation.isAudited ? { ...caller, address: gate.addressOf(request.raw) } : caller;
-    const input = isTraced ? withTraceparent(read.value, request.headers["traceparent"]) : read.value;
+    const { traceparent } = request.headers;
+    const input = isTraced && traceparent !== undefined ? withTraceparent(read.value, traceparent) : read.value;
     const drop = dispatch(service, operation, input, sender, sendAnswer.bind(null, raw));
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
