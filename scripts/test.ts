@@ -49,7 +49,7 @@ async function test(args: readonly string[]): Promise<number> {
 /** LEASEHOLD_TEST_POSTGRES may name one that runs: another version, or a pooler. */
 async function startPostgres(): Promise<{ remove(): Promise<void> }> {
   if (process.env["LEASEHOLD_TEST_POSTGRES"]) return { remove: () => Promise.resolve() };
-  const { PostgresServer } = await import("../src/store/testing/postgres-server.ts");
+  const { PostgresServer } = await import("../src/store/embedded-postgres.ts");
   const server = await PostgresServer.start({ folder: mkdtempSync(join(tmpdir(), "leasehold-postgres-")) });
   process.env["LEASEHOLD_TEST_POSTGRES"] = server.url;
   return server;

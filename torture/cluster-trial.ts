@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { PostgresServer } from "../src/store/testing/postgres-server.ts";
+import { PostgresServer } from "../src/store/embedded-postgres.ts";
 import { ClusterLoad } from "./cluster-load.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 

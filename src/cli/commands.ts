@@ -65,6 +65,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     doctor: () => import("./commands/doctor.ts"),
     migrate: () => import("./commands/migrate.ts"),
     cluster: () => import("./commands/cluster.ts"),
+    dev: () => import("./commands/dev.ts"),
     keys: () => import("./commands/keys.ts"),
     policy: () => import("./commands/policy.ts"),
     tenants: () => import("./commands/tenants.ts"),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import pg from "pg";
-import { PostgresServer } from "../../src/store/testing/postgres-server.ts";
+import { PostgresServer } from "../../src/store/embedded-postgres.ts";
 import { clientOf } from "../server/harness.ts";
 import { testCluster, until } from "./cluster-harness.ts";
 

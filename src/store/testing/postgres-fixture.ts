@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import pg from "pg";
-import { PostgresServer } from "./postgres-server.ts";
+import { PostgresServer } from "../embedded-postgres.ts";
 
 let own: Promise<PostgresServer> | null = null;
 let schemas = 0;

