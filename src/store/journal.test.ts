@@ -54,7 +54,7 @@ describe("journal: syncing", () => {
       const files = dataFiles(newPath());
       makeFolder(files.folder);
       const pair = makeJournals(files);
-      const journal = new Journal(pair, 1, () => Promise.resolve(), quickSyncMs);
+      const journal = new Journal(pair, 1, () => Promise.resolve(), { quickSyncMs });
       const encoder = new BlockEncoder(Buffer.from(pair.mark, "hex"));
       const empty = flatten(batch({ now: 1 }), 0, { now: 1, lastSeq: 0, lastN: 0, lastEnded: 0 });
       const done: number[] = [];
@@ -71,6 +71,32 @@ describe("journal: syncing", () => {
       );
     });
   }
+
+  test("a slow disk is tried again after 8 commits, then after twice as many each time, and after 8 once it was quick", async () => {
+    const files = dataFiles(newPath());
+    makeFolder(files.folder);
+    const disk = { quickSyncMs: -1 };
+    const journal = new Journal(makeJournals(files), 1, () => Promise.resolve(), disk);
+    /** A commit that was synced on this thread is durable when `append` returns. */
+    const isSyncedHere = async (): Promise<boolean> => {
+      const appended = journal.append(() => Buffer.alloc(blockAlign));
+      const first = await Promise.race([appended, "in the pool"]);
+      await appended;
+      return first === undefined;
+    };
+    const pooledRun = async (): Promise<number> => {
+      let count = 0;
+      while (!(await isSyncedHere())) count++;
+      return count;
+    };
+    assert.equal(await pooledRun(), 0);
+    assert.deepEqual([await pooledRun(), await pooledRun()], [8, 16]);
+    disk.quickSyncMs = Number.POSITIVE_INFINITY;
+    assert.deepEqual([await pooledRun(), await pooledRun()], [32, 0]);
+    disk.quickSyncMs = -1;
+    assert.deepEqual([await pooledRun(), await pooledRun()], [0, 8]);
+    await journal.close();
+  });
 
   test("a sync that fails on this thread fails its commit, and says so", async () => {
     const files = dataFiles(newPath());
@@ -254,7 +280,7 @@ describe("journal: at work", () => {
     const files = dataFiles(newPath());
     makeFolder(files.folder);
     // Synced in the thread pool, so that there is a moment between the write and the end of the sync.
-    const journal = new Journal(makeJournals(files), 1, () => Promise.resolve(), -1);
+    const journal = new Journal(makeJournals(files), 1, () => Promise.resolve(), { quickSyncMs: -1 });
     await journal.append(() => Buffer.alloc(blockAlign));
     const written = journal.append(() => Buffer.alloc(blockAlign));
     sealJournals(files);

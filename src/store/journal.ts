@@ -19,10 +19,12 @@ const foldAfterMs = 100;
 const foldBytesAim = 4 * 1024 * 1024;
 /**
  * A disk that confirms within this time is waited for on this thread: the way to the thread pool and back takes as long
- * (decision 0047). After a slower one the next commits are synced in the pool, so that a slow disk does not stop the loop.
+ * (decision 0047). After a slower one the next commits are synced in the pool, so that a slow disk does not stop the loop:
+ * a few at first, and twice as many each time the disk is found to be slow again.
  */
-const quickSyncMsDefault = 1;
-const pooledAfterSlow = 256;
+const quickDisk = { quickSyncMs: 1 };
+const pooledMin = 8;
+const pooledMax = 1024;
 
 /** A part of a file that is not folded yet. */
 export interface Extent {
@@ -57,18 +59,20 @@ export class Journal {
   readonly #queue: Append[] = [];
   #isBusy = false;
   readonly #onIdle: (() => void)[] = [];
-  readonly #quickSyncMs: number;
+  readonly #disk: { readonly quickSyncMs: number };
   /** How many of the next commits are synced in the thread pool. */
   #pooled = 0;
+  /** How many that will be after the next slow sync. */
+  #pooledNext = pooledMin;
   #syncing: Syncing = { bytes: 0, resolve: () => undefined, reject: () => undefined };
 
   constructor(
     { paths }: JournalPair,
     epoch: number,
     fold: (extents: readonly Extent[]) => Promise<void>,
-    quickSyncMs = quickSyncMsDefault,
+    disk: { readonly quickSyncMs: number } = quickDisk,
   ) {
-    this.#quickSyncMs = quickSyncMs;
+    this.#disk = disk;
     this.#handles = [openSync(paths[0], "r+"), openSync(paths[1], "r+")];
     this.#sizes = [fstatSync(this.#handles[0]).size, fstatSync(this.#handles[1]).size];
     this.#epoch = epoch;
@@ -123,7 +127,11 @@ export class Journal {
     } catch (error) {
       fault = error as Error;
     }
-    if (performance.now() - began > this.#quickSyncMs) this.#pooled = pooledAfterSlow;
+    if (performance.now() - began <= this.#disk.quickSyncMs) this.#pooledNext = pooledMin;
+    else {
+      this.#pooled = this.#pooledNext;
+      this.#pooledNext = Math.min(2 * this.#pooled, pooledMax);
+    }
     this.#synced(fault);
   }
 
