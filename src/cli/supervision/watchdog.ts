@@ -38,15 +38,17 @@ const orphanGraceMs = 2_000;
 class Watchdog {
   private instruction: Instruction | null = null;
   private hasSentTerm = false;
+  private ticking: NodeJS.Timeout | null = null;
 
   start(): void {
     const lines = createInterface({ input: process.stdin });
     lines.on("line", (line) => {
       this.instruction = JSON.parse(line) as Instruction;
       if (this.instruction.isDone) process.exit(0);
+      // Not before: many may wait for one lease, and their watchdogs have nothing to watch yet.
+      this.ticking ??= setInterval(() => this.check(), tickMs);
     });
     lines.on("close", () => this.orphaned());
-    setInterval(() => this.check(), tickMs);
     // Ctrl-C is for the command; this one ends when there is nothing left to watch.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   }
