@@ -1,7 +1,7 @@
 /** The part of the contract about who leads: one writer at a time, known to all, fenced by its epoch. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { batch, type Check, endedLease, liveRows, row } from "./contract-fixture.ts";
+import { batch, type Check, endedLease, endedTask, liveRows, packedEvents, row } from "./contract-fixture.ts";
 
 export function describeLeading(name: string, check: Check): void {
   describe(`${name}: leading`, () => {
@@ -51,8 +51,11 @@ export function describeLeading(name: string, check: Check): void {
         if (outcome.status === "rejected") assert.equal((outcome.reason as { code: string }).code, "store_locked");
       const winner = others[outcomes.findIndex(({ status }) => status === "fulfilled")];
       if (winner === undefined) return assert.fail("nobody won");
-      const competing = fixture.store().open();
-      await assert.rejects(competing, { code: "store_locked" });
+      // They campaign while it loads.
+      const loading = liveRows(winner);
+      const competing = [1, 2, 3].map(() => assert.rejects(fixture.store().open(), { code: "store_locked" }));
+      assert.deepEqual(await loading, [row(1)]);
+      await Promise.all(competing);
       assert.deepEqual(await liveRows(winner), [row(1)]);
       await winner.commit(batch({ now: 2, puts: [row(2)] }));
       await Promise.all(others.map((other) => other.close()));
@@ -61,9 +64,14 @@ export function describeLeading(name: string, check: Check): void {
     check("history reads what was committed before the question", async (_, store) => {
       await store.open();
       for (let number = 1; number <= 30; number++) {
-        const committed = store.commit(batch({ now: number, ended: [endedLease(number)] }));
-        await committed;
+        const events = packedEvents(number, 1);
+        await store.commit(
+          batch({ now: number, ended: [endedLease(number)], endedTasks: [endedTask(number)], events }),
+        );
         assert.deepEqual(await store.endedLease("t", [endedLease(number).id]), [endedLease(number)]);
+        assert.deepEqual(await store.endedTasks("t", [endedTask(number).id]), [endedTask(number)]);
+        const { seqs } = await store.eventsAfter({ tenant: "t", seq: number - 1, limit: 10 });
+        assert.deepEqual(seqs, [number]);
       }
     });
   });

@@ -5,8 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { startServer } from "../../src/server/start.ts";
+import { PostgresServer } from "../../src/store/embedded-postgres.ts";
 import { testSchema } from "../../src/store/testing/postgres-fixture.ts";
 import { start, startServer as startMemoryServer } from "../cli/harness.ts";
+import { startOldServer } from "./old-server.ts";
 
 test("a server that cannot use its database ends with one line that says what to do, and never with the password", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-refusals-"));
@@ -65,11 +67,41 @@ test("a server that cannot use its database ends with one line that says what to
   const server = await startServer({ port: 0, store: data.url, masterKeyFile: masterKey, data: folder });
   await server.close();
   await refuses(serve(data.url, keyOf("b.key")), /the master key does not open the secrets .*--master-key-file/);
+  await data.query(`ALTER TABLE ${data.schema}.servers SET UNLOGGED`);
+  await refuses(serve(data.url), /may lose what it has acknowledged \(unlogged tables: servers\).*--accept-volatile/);
+  await data.query(`ALTER TABLE ${data.schema}.servers SET LOGGED`);
   const open = keyOf("c.key");
   chmodSync(open, 0o644);
   await refuses(serve(data.url, open), /others may read it; set its mode to 0600/);
   await data.query(`INSERT INTO ${data.schema}.schema_steps (step) VALUES (999)`);
   await refuses(serve(data.url), /schema 999, written by a newer Leasehold.*Upgrade it/, 4);
+});
+
+test("a PostgreSQL older than 14 and one without fsync are refused; --accept-volatile takes the latter", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-refusals-"));
+  const old = await startOldServer(130_014);
+  const hasty = await PostgresServer.start({
+    folder: mkdtempSync(join(tmpdir(), "leasehold-postgres-")),
+    settings: { fsync: "off" },
+  });
+  t.after(async () => {
+    await old.close();
+    await hasty.remove();
+    rmSync(folder, { recursive: true });
+  });
+  const masterKeyFile = join(folder, "master.key");
+  writeFileSync(masterKeyFile, Buffer.alloc(32, "k"), { mode: 0o600 });
+  const common = ["--port", "0", "--log-level", "error", "--data", folder, "--master-key-file", masterKeyFile];
+  const serve = (store: string) => start(["serve", ...common, "--store", store]).ended;
+
+  const tooOld = await serve(old.url);
+  assert.equal(tooOld.code, 2, tooOld.stderr);
+  assert.match(tooOld.stderr, /^leasehold: PostgreSQL 13 is too old; Leasehold needs 14 or newer\n$/);
+  const refused = await serve(hasty.url);
+  assert.equal(refused.code, 2, refused.stderr);
+  assert.match(refused.stderr, /^leasehold: .*\(fsync is off\); .*--accept-volatile\n$/);
+  const server = await startServer({ port: 0, store: hasty.url, masterKeyFile, data: folder, acceptVolatile: true });
+  await server.close();
 });
 
 test("doctor --store says how durable a database is, and what is wrong with it", async (t) => {

@@ -24,7 +24,7 @@ export async function readDurability(db: Database): Promise<Durability> {
        (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS sync,
        (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('async', 'potential')) AS async,
        coalesce((SELECT string_agg(c.relname, ' ') FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         WHERE n.nspname = $1 AND c.relpersistence = 'u'), '') AS unlogged`,
+         WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relpersistence = 'u'), '') AS unlogged`,
     [db.schema],
   );
   const text = (name: string): string => String(row?.[name] ?? "");
