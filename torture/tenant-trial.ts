@@ -66,13 +66,16 @@ export interface TrialOptions {
    * time from both on a small machine, whatever the server does.
    */
   readonly pinned?: boolean;
+  /** Where the server writes a processor profile of the first two phases; it is then stopped and not killed between them. */
+  readonly profileFolder?: string;
 }
 
 export async function tenantTrial(dataFolder: string, options: TrialOptions): Promise<TenantResult> {
-  const { seconds, only = "", pinned = false } = options;
+  const { seconds, only = "", pinned = false, profileFolder = "" } = options;
   if (pinned) pinTo(0);
   const port = await freePort();
-  let server = spawnServer(port, dataFolder);
+  const isProfiled = profileFolder !== "";
+  let server = spawnServer(port, dataFolder, isProfiled ? ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`] : []);
   try {
     const startMs = await server.untilReady();
     const operator = await createKey(port, null, { role: "operator" });
@@ -89,6 +92,7 @@ export async function tenantTrial(dataFolder: string, options: TrialOptions): Pr
     const alone = await measure();
     const attacker = startAttacker(port, hostile, only, pinned);
     const beside = await measure();
+    if (isProfiled) await server.stop();
     const attacks = await attacker.stop();
     await server.kill();
     server = spawnServer(port, dataFolder);

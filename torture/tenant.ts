@@ -3,10 +3,11 @@
  * that are not read, slow requests, broad patterns. The tenant beside it must not notice, and memory must stay bounded
  * (S4); after kill -9 and a restart too.
  *
- *   npm run torture:tenant [-- --seconds 60 --memory-mib 512 --tolerance 20 --only "payloads,digests" --pin]
+ *   npm run torture:tenant [-- --seconds 60 --memory-mib 512 --tolerance 20 --only "payloads,digests" --pin --profile FOLDER]
  *
  * With --pin server and honest clients have one core and the attacker another, so that what is compared is the server's
- * doing and not the attacker's own use of the processor.
+ * doing and not the attacker's own use of the processor. With --profile the server writes a .cpuprofile of what it did until
+ * the end of the attack.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     tolerance: { type: "string", default: "20" },
     only: { type: "string", default: "" },
     pin: { type: "boolean", default: false },
+    profile: { type: "string", default: "" },
   },
 });
 const memoryMib = Number(values["memory-mib"]);
@@ -38,6 +40,7 @@ const result = await tenantTrial(dataFolder, {
   seconds: Number(values.seconds),
   only: values.only,
   pinned: values.pin,
+  profileFolder: values.profile,
 });
 rmSync(dataFolder, { recursive: true, force: true });
 printHonest(result);
