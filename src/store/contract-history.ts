@@ -97,6 +97,23 @@ export function describeHistory(name: string, check: Check): void {
       assert.deepEqual(await after(12, 100), [[], 12]);
     });
 
+    check("S4: a reader that may lag gets every event once and in order, while commits go on", async (_, store) => {
+      await store.open();
+      const seen: number[] = [];
+      let position = 0;
+      for (let portions = 0; position < 60; portions++) {
+        assert.ok(portions < 100, `at ${position} after ${portions} portions`);
+        if (portions < 20) await store.commit(batch({ now: 1, events: packedEvents(3 * portions + 1, 3) }));
+        const found = await store.eventsAfter({ tenant: "t", seq: position, limit: 3, mayLag: true });
+        seen.push(...found.seqs);
+        position = found.through;
+      }
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 60 }, (_, index) => index + 1),
+      );
+    });
+
     check("a tenant gets its own events, and what it examined of others", async (_, store) => {
       await store.open();
       const body = '[["a",{"n":1}],["t",{"n":2}],["a",{"n":3}]]';

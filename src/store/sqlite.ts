@@ -6,13 +6,15 @@
 import { dirname, resolve } from "node:path";
 import { StoreFault, storeClosed } from "./faults.ts";
 import { flatten, type Position, positionAfter } from "./flat-batch.ts";
-import { Journal } from "./journal.ts";
+import { type Extent, Journal } from "./journal.ts";
 import { BlockEncoder } from "./journal-block.ts";
 import { unpack } from "./list-columns.ts";
 import type { CallName, QueryName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 import {
   type Batch,
+  type EventsAfter,
+  type EventsQuery,
   type Leader,
   type LedgerHead,
   type Loading,
@@ -39,6 +41,8 @@ class SqliteStore implements Store {
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
   /** Of the last commit. */
   #number = 0;
+  /** Numbers of the last events: of the commit that is being written, of those durable before it, and of those in the tables. */
+  #seqs = { written: 0, durable: 0, folded: 0 };
   #closing: Promise<void> | null = null;
   /** Why it refuses: not yet opened, closed, or failed. */
   #refusal: StoreFault | null = storeClosed();
@@ -57,7 +61,8 @@ class SqliteStore implements Store {
       this.#position = { now: opened.now, lastSeq: opened.lastSeq, lastN: opened.lastN, lastEnded };
       this.#number = folded;
       this.#encoder = new BlockEncoder(Buffer.from(journal.mark, "hex"));
-      this.#journal = new Journal(journal, opened.epoch, (extents) => this.#write("fold", extents));
+      this.#seqs = { written: opened.lastSeq, durable: opened.lastSeq, folded: opened.lastSeq };
+      this.#journal = new Journal(journal, opened.epoch, (extents) => this.#fold(extents));
       this.#refusal = null;
       return { ...opened, passedMs: null, lease: null };
     } catch (error) {
@@ -130,12 +135,27 @@ class SqliteStore implements Store {
       this.#number = number;
       const encode = (): Buffer => {
         if (this.#refusal !== null) throw this.#refusal;
+        this.#noteWritten(position.lastSeq);
         return this.#encoder.encode(number, flatten(batch, lastEnded, position));
       };
       return journal.append(encode).catch(this.#fail);
     } catch (bug) {
       return Promise.reject(bug);
     }
+  }
+
+  /** One is written at a time, so that all before it are durable. The same one may come again, after a fold made room for it. */
+  #noteWritten(lastSeq: number): void {
+    const seqs = this.#seqs;
+    if (lastSeq === seqs.written) return;
+    seqs.durable = seqs.written;
+    seqs.written = lastSeq;
+  }
+
+  async #fold(extents: readonly Extent[]): Promise<void> {
+    const { durable } = this.#seqs;
+    await this.#write("fold", extents);
+    this.#seqs.folded = durable;
   }
 
   async prune(limits: PruneLimits): Promise<Pruned> {
@@ -220,7 +240,13 @@ class SqliteStore implements Store {
   readonly endedPage = this.#query("endedPage");
   readonly youngestEnded = this.#query("youngestEnded");
   readonly earliestEnded = this.#query("earliestEnded");
-  readonly eventsAfter = this.#query("eventsAfter");
+
+  async eventsAfter(query: EventsQuery): Promise<EventsAfter> {
+    // A fold for each portion that somebody reads would cost the commits of all (S4).
+    if (query.mayLag !== true || query.seq >= this.#seqs.folded) await this.#folded();
+    return await this.#readTables("eventsAfter", query);
+  }
+
   readonly earliestSeq = this.#query("earliestSeq");
   readonly endedTasks = this.#query("endedTasks");
   readonly endedTasksByKey = this.#query("endedTasksByKey");
@@ -253,6 +279,10 @@ class SqliteStore implements Store {
   /** A failed query changed nothing, so the store stays usable. */
   async #read<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
     await this.#folded();
+    return await this.#readTables(name, ...send);
+  }
+
+  async #readTables<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
     if (this.#refusal !== null) throw this.#refusal;
     if (this.#reader === null || this.#reader.isOver) {
       this.#reader = new SqliteThread({ role: "reader", folder: this.#folder });

@@ -303,6 +303,8 @@ export interface EventsQuery {
   readonly seq: number;
   /** It stops after the row that brings the number of examined events, of all tenants, to this. */
   readonly limit: number;
+  /** The last commits may be left out if others come after `seq`: the tables need no update for each portion. */
+  readonly mayLag?: boolean;
 }
 
 export interface EventsAfter {

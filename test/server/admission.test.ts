@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { limits } from "../../src/protocol/schema/limits.ts";
 import { FailedLogins, Meters, RateLimiter } from "../../src/server/auth/rate-limit.ts";
+import { followEvents } from "../../src/server/events/follow-events.ts";
 import { createGate } from "../../src/server/http/edge.ts";
 import { pause, serve, until } from "./harness.ts";
 import { sendRaw } from "./raw-client.ts";
@@ -270,6 +271,32 @@ test("S4: what a body or an answer costs afterwards is owed, by the credential a
   assert.equal(limiter.waitMs(meter, 1, 1_000), 1_200);
   assert.equal(limiter.take(meters.ofKey("acme"), 1, 1_000)?.code, "rate_limited", "of another key too");
   assert.equal(limiter.take(meter, 1, 2_200), null);
+});
+
+test("S4: portions of stored events count as requests of their reader's tenant, and wait for its rate", async (t) => {
+  const server = await serve(t);
+  const { service } = server;
+  await server.register("alice");
+  const meter = new Meters({ perSecond: 1_000_000, burst: 2 }).ofKey("default");
+  const read = async (): Promise<number> => {
+    const query = { tenant: "default", types: null, resource: null, agentId: null, seesAudit: true, since: 0, meter };
+    let events = 0;
+    await new Promise<void>((resolve) => {
+      const count = (): void => void events++;
+      const caughtUp = (isSo: boolean): void => (isSo ? resolve() : undefined);
+      const stop = followEvents(service, query, count, () => resolve(), { caughtUp });
+      t.after(stop);
+    });
+    return events;
+  };
+  service.limiter.take(meter, 0);
+  const before = meter.shared.left;
+  meter.shared.limit = { perSecond: 0.000_001, burst: 2 };
+  assert.ok((await read()) > 0);
+  assert.ok(meter.shared.left <= before - 1, "a portion was paid for");
+  service.limiter.charge(meter, 10 * limits.bytesPerRequest);
+  assert.ok((await read()) > 0, "over the rate it waits, and comes to its end");
+  assert.ok(meter.shared.left < -9.5, "and it paid again");
 });
 
 test("S4: a tenant over its quota of requests a second gets 429, by number and by bytes, and another is served", async (t) => {

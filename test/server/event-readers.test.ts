@@ -6,7 +6,7 @@ import { temporaryFolder } from "../temporary-folder.ts";
 import { follow } from "./event-client.ts";
 import { serve, until } from "./harness.ts";
 
-const everything = { tenant: "default", types: null, resource: null, agentId: null, seesAudit: true };
+const everything = { tenant: "default", types: null, resource: null, agentId: null, seesAudit: true, meter: null };
 
 /** Events of grants and releases, in many commits. */
 async function makeEvents({ register, grant, post }: Awaited<ReturnType<typeof serve>>, cycles: number): Promise<void> {

@@ -1,9 +1,11 @@
 /**
  * How often a caller may call (S4): a bucket for each key and agent, and one for each tenant, so that many credentials get
- * no more than their tenant's share. What is large takes time to read and to write, so bytes count as requests too.
+ * no more than their tenant's share. What is large takes time to read and to write, so bytes count as requests too, and so do
+ * portions of stored events.
  * Failed authentication is counted by address.
  */
 import { isIPv6 } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 
@@ -138,6 +140,13 @@ export class RateLimiter {
     const cost = Math.floor(bytes / limits.bytesPerRequest);
     meter.left -= cost;
     meter.shared.left -= cost;
+  }
+
+  /** For work that goes on in portions: one is counted as a request, when it would be let through. Not held for long. */
+  async pay(meter: Meter | null): Promise<void> {
+    const ms = meter === null ? 0 : this.waitMs(meter, 1);
+    if (ms > 0) await setTimeout(Math.min(ms, limits.restMsMax), undefined, { ref: false });
+    this.charge(meter, limits.bytesPerRequest);
   }
 
   /** How long it takes until that cost is let through; 0: it is now. */

@@ -11,6 +11,7 @@ import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { above } from "../../protocol/operating/roles.ts";
 import type { Input } from "../../protocol/operation.ts";
 import type { EventsAfter } from "../../store/store.ts";
+import type { Meter } from "../auth/rate-limit.ts";
 import type { Caller, Service } from "../service.ts";
 import { auditType, type EventFilter, matches, type StoredEvent, storedSubjectOf } from "./event-filter.ts";
 import type { Follower } from "./event-hub.ts";
@@ -23,10 +24,12 @@ export interface EventQuery {
   readonly resource: string | null;
   readonly agentId: string | null;
   readonly seesAudit: boolean;
+  /** What its reading is charged to; null: to nobody. */
+  readonly meter: Meter | null;
 }
 
 /** From the checked input of `events`. */
-export function eventQueryOf(input: Input, { tenant, actor }: Caller): EventQuery {
+export function eventQueryOf(input: Input, { tenant, actor, meter }: Caller): EventQuery {
   const {
     since,
     types,
@@ -45,6 +48,7 @@ export function eventQueryOf(input: Input, { tenant, actor }: Caller): EventQuer
     resource: resource ?? null,
     agentId: agentId ?? null,
     seesAudit: above.includes(actor.role),
+    meter,
   };
 }
 
@@ -91,7 +95,7 @@ export function followEvents(
     resource,
     types: query.types === null ? null : new Set(query.types),
   };
-  const following = new Following(service, filter, query.since, { ...hooks, deliver, ended });
+  const following = new Following(service, filter, query, { ...hooks, deliver, ended });
   following.start();
   return () => following.stop();
 }
@@ -105,6 +109,7 @@ class Following implements Follower {
   readonly filter: EventFilter;
   private readonly service: Service;
   private readonly hooks: Hooks;
+  private readonly meter: Meter | null;
   private position: number | null;
   /** Live events that wait until the stored ones before them were read; null while live. */
   private aside: { readonly seq: number; readonly text: string }[] | null = null;
@@ -114,10 +119,11 @@ class Following implements Follower {
   private round = 0;
   private isOver = false;
 
-  constructor(service: Service, filter: EventFilter, since: number | null, hooks: Hooks) {
+  constructor(service: Service, filter: EventFilter, { since, meter }: EventQuery, hooks: Hooks) {
     this.service = service;
     this.filter = filter;
     this.position = since;
+    this.meter = meter;
     this.hooks = hooks;
   }
 
@@ -194,10 +200,13 @@ class Following implements Follower {
         events.join(this);
       }
       if (this.aside !== null && position >= this.joinedAt) return this.goLive();
+      await this.service.limiter.pay(this.meter);
+      if (isStale()) return;
       // One portion at a time, of all who read: the loop has other things to do in between (S8).
       await events.readers.turn(this.filter.tenant, async () => {
         if (isStale()) return;
-        const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: position, limit: portion });
+        const { tenant } = this.filter;
+        const found = await engine.store.eventsAfter({ tenant, seq: position, limit: portion, mayLag: true });
         if (isStale()) return;
         // What was to come next is forgotten by now. It gets 410 when it comes back, and reads the present state.
         if (position + 1 < found.earliest) return this.end(forgotten(found.earliest));
@@ -239,7 +248,7 @@ class Following implements Follower {
   /** S6: a number that is not of this history: it is forgotten, or the data was restored since it was given. */
   private async findGone(since: number): Promise<Answer | null> {
     const { engine } = this.service;
-    const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: since, limit: 1 });
+    const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: since, limit: 1, mayLag: true });
     if (since + 1 < found.earliest) return forgotten(found.earliest);
     if (since <= engine.lastSeq && found.isKnown) return null;
     const detail =
