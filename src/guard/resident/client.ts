@@ -2,12 +2,12 @@
  * The thin side of a hook: hands the call to the resident helper of this user and prints what that answers. A process
  * that only does this starts in half the time of one that does the work, and stays quick when the machine is busy.
  */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { stateFolder } from "../../trust/owner-token.ts";
 import type { HookResult } from "../hook-main.ts";
 import type { Environment } from "../settings.ts";
 
-const { statSync } = process.getBuiltinModule("node:fs");
+const { lstatSync, statSync } = process.getBuiltinModule("node:fs");
 
 export interface HelperCall {
   readonly args: readonly string[];
@@ -49,10 +49,19 @@ function fingerprint(path: string): string {
   return (hash >>> 0).toString(36);
 }
 
+/**
+ * Whether only this user can have put something there: a call names the key, so that it is not handed to a socket that others may
+ * have put in the helper's place. A link is not followed.
+ */
+export function isPrivate(path: string): boolean {
+  const found = lstatSync(dirname(path), { throwIfNoEntry: false });
+  return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
+}
+
 /** Null if no helper answers: then the hook does the work itself. */
 export function askHelper(call: HelperCall): Promise<HookResult | null> {
   const path = socketPath(call.environment);
-  if (path === null) return Promise.resolve(null);
+  if (path === null || !isPrivate(path)) return Promise.resolve(null);
   const environment = Object.fromEntries(Object.entries(call.environment).filter(([name]) => passed.test(name)));
   return new Promise((resolve) => {
     const socket = process.getBuiltinModule("node:net").connect(path);

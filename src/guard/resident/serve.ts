@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { answerHook } from "../hook-run.ts";
 import { PayloadProblem } from "../payload.ts";
 import type { Environment } from "../settings.ts";
-import { type HelperCall, socketPath } from "./client.ts";
+import { type HelperCall, isPrivate, socketPath } from "./client.ts";
 import { Sessions } from "./sessions.ts";
 
 const { lstatSync, mkdirSync, renameSync, rmSync } = process.getBuiltinModule("node:fs");
@@ -17,15 +17,17 @@ const tickMs = 1_000;
 const idleMsMax = 600_000;
 /** A write of a very large file comes with its content, twice quoted. */
 const callBytesMax = 160 * 2 ** 20;
+/** A hook sends its call at once; one that was stopped in the middle of it is not waited for. */
+const callMsMax = 30_000;
 
 export async function serveHelper(environment: Environment): Promise<never> {
   const path = socketPath(environment);
   if (path === null) process.exit(0);
-  if (await answers(path)) process.exit(0);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (!isPrivate(path) || (await answers(path))) process.exit(0);
   const sessions = new Sessions();
   const { createServer } = process.getBuiltinModule("node:net");
   const server = createServer((socket) => answer(socket, sessions));
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const inode = await listen(server, path);
   let lastCall = performance.now();
   server.on("connection", () => {
@@ -79,6 +81,7 @@ function answer(socket: Socket, sessions: Sessions): void {
   let isGone = false;
   let isRead = false;
   socket.on("error", () => undefined);
+  socket.setTimeout(callMsMax, () => isRead || socket.destroy());
   socket.once("close", () => {
     isGone = true;
   });
