@@ -12,6 +12,8 @@ export const trouble = signal<string | null>(null);
 export const tenant = signal<string | null>(null);
 export const csrfToken = computed(() => session.value?.csrf_token ?? null);
 
+/** Sign-ins and sign-outs that were answered: what was asked before one of them is out of date. */
+let changes = 0;
 /** The server's clock minus ours. */
 let offsetMs = 0;
 
@@ -30,22 +32,28 @@ export const isOperator = computed(() => session.value?.role === "operator");
 
 export async function askWho(): Promise<void> {
   const sent = Date.now();
+  const before = changes;
   try {
     const found = (await request("GET", "/v1/session")) as Session;
     offsetMs = Date.parse(found.now) - (sent + Date.now()) / 2;
-    session.value = found;
     trouble.value = null;
+    // Without it, the link of `leasehold open` would show the sign-in again if this answer came after its own.
+    if (before === changes) session.value = found;
   } catch {
     trouble.value = "The server cannot be reached.";
   }
 }
 
 export async function signIn(input: { readonly key: string } | { readonly code: string }): Promise<void> {
-  session.value = (await request("POST", "/v1/session", input)) as Session;
+  const made = (await request("POST", "/v1/session", input)) as Session;
+  changes++;
+  session.value = made;
 }
 
 export async function signOut(): Promise<void> {
-  session.value = (await request("DELETE", "/v1/session")) as Session;
+  const left = (await request("DELETE", "/v1/session")) as Session;
+  changes++;
+  session.value = left;
 }
 
 export function noteSignedOut(): void {
