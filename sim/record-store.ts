@@ -110,7 +110,7 @@ function storedAs({ kind, record }: StoredRecord): string {
     case "resource":
       return `${record.tenant} ${record.name}`;
     case "write":
-      return `${record.tenant} ${record.resource} ${record.at} ${record.fence}`;
+      return `${record.tenant} ${record.resource} ${record.at} ${record.fence} ${record.predicate}`;
     case "payload":
     case "foreign_obligation":
       return `${record.tenant} ${record.taskId}`;

@@ -39,6 +39,7 @@ export function checkOvertaking(view: TenantView, step: Step): void {
     const stoodBy = before?.state === "STANDBY";
     if (before !== null && before.state !== "WAITING" && !stoodBy) continue;
     if (after.state !== "GRANTED" && after.state !== "BINDING") continue;
+    if (before === null && wasHeld(step, after)) continue;
     const priority = view.agents.get(after.agentId)?.priority ?? 0;
     const byAge = view.tenant.settings.strategy === "wound_wait";
     // A waiter that arrived in this step came after what the step settled first.
@@ -55,6 +56,14 @@ export function checkOvertaking(view: TenantView, step: Step): void {
     const [overtaken] = requests;
     if (overtaken !== undefined) violated("W3", "a request overtook a conflicting one", after, overtaken.request);
   }
+}
+
+/** A lease that stood for its request was transferred: the request gets a record, and was granted long ago (W10). */
+function wasHeld({ changes }: Step, { tenant, leaseIds }: Request): boolean {
+  return changes.some(
+    ({ kind, before }) =>
+      kind === "lease" && before !== null && before.tenant === tenant && leaseIds.includes(before.id),
+  );
 }
 
 function isNew({ changes }: Step, { tenant, id }: Request): boolean {
