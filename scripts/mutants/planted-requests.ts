@@ -249,4 +249,10 @@ export const requestMutants: readonly Mutant[] = [
     find: "stored?.includes(oldForm) === true ? oldTaskFingerprint(task) : taskFingerprint(task)",
     replace: "taskFingerprint(task)",
   },
+  {
+    name: "observing: what is asked for during a pause counts as seen until then",
+    file: "agents/agent-life.ts",
+    find: "concerned(entry, paused, over, pausedAt)",
+    replace: "concerned(entry, paused, over, turn.now)",
+  },
 ];

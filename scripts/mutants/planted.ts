@@ -254,8 +254,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "DIE takes a fresh timestamp",
     file: "agents/agent-life.ts",
-    find: "concerned(entry, paused, over, turn.now)",
-    replace: 'concerned(entry, cause === "die" ? { ...paused, priority: turn.now + 1 } : paused, over, turn.now)',
+    find: "concerned(entry, paused, over, pausedAt)",
+    replace: 'concerned(entry, cause === "die" ? { ...paused, priority: turn.now + 1 } : paused, over, pausedAt)',
   },
   {
     name: "a grant does not forgive the deaths before it",

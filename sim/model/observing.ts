@@ -38,7 +38,7 @@ export function pause(agent: ModelAgent, over: readonly string[], now: number): 
   agent.state = "PAUSED";
   agent.pausedAt ??= now;
   agent.idleSince = now;
-  addConcerns(agent, over, now);
+  addConcerns(agent, over, agent.pausedAt ?? now);
 }
 
 /** Since when the agent could not see these resources; null if it sees them. */

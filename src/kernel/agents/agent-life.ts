@@ -212,8 +212,10 @@ export function becomeCompleted(turn: Turn, entry: AgentEntry): void {
 export function becomePaused(turn: Turn, entry: AgentEntry, cause: PauseCause, over: readonly string[]): void {
   const agent = inUnit(turn, entry);
   const attempts = agent.attempts + (cause === "die" ? 1 : 0);
-  const paused = { ...agent, attempts, pausedAt: agent.pausedAt ?? turn.now, pausedFor: cause, retryAt: null };
-  moveAgent(turn, entry, "pause", concerned(entry, paused, over, turn.now));
+  // What it asks for during a pause, it has not seen since the pause began (A4).
+  const pausedAt = agent.pausedAt ?? turn.now;
+  const paused = { ...agent, attempts, pausedAt, pausedFor: cause, retryAt: null };
+  moveAgent(turn, entry, "pause", concerned(entry, paused, over, pausedAt));
 }
 
 /** W5: the hint that it got with DIE, for those who watch. */

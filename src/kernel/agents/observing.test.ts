@@ -44,6 +44,22 @@ test("A4: a grant at once, by key, asked for again and by way of ACQUIRING carri
   }
 });
 
+test("A4: what an agent asks for during a pause it has not seen since the pause began, also if its first wait ends meanwhile", () => {
+  const world = worldWithOld("a", "b");
+  const first = world.grant("b", "MUTATES FILE:/d", { ttlMs: 1_000 });
+  world.waits("a", "MUTATES FILE:/d", { waitTimeoutMs: 60_000 });
+  world.later(10);
+  write(world, "old", "FILE:/x", "v1");
+  const held = world.grant("old", "MUTATES FILE:/x");
+  world.later(10);
+  world.dies("a", "CONSUMES FILE:/x");
+  world.release(held.id);
+  world.release(first.id);
+  // Its wait was granted, so it is at work again: the update for the other name begins at the pause all the same.
+  const granted = world.grants("a", "CONSUMES FILE:/x");
+  assert.ok(news(granted.observation).includes("old MUTATES FILE:/x v1"), news(granted.observation).join(", "));
+});
+
 test("A4: a grant in EXECUTING carries none where nothing was lost, nor does the first of a new unit", () => {
   const world = worldWithOld("a");
   assert.equal(world.grants("a", "MUTATES FILE:/x").observation, null);
@@ -297,7 +313,7 @@ test("A5: an unreported write fails it after the agent's own last lease, and lea
 });
 
 test("A3, A5: judging, dropping the digest and the new epoch are one step: what is held ends, and others are served", () => {
-  const world = createWorld("old", "a", "b");
+  const world = worldWithOld("a", "b");
   const { priority, epoch } = world.agent("a");
   const lease = world.grant("a", "MUTATES FILE:/a");
   const wait = world.waits("old", "MUTATES FILE:/a");

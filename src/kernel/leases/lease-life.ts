@@ -148,7 +148,7 @@ export function place(turn: Turn, entry: LeaseEntry, node: Node, wild: boolean):
   const { holder } = entry;
   tenant.leases.set(entry.record.id, entry);
   append(node, entry);
-  holdUnits(node.mark as ResourceEntry | null, entry.record.units);
+  if (node.mark !== null) holdUnits(node.mark as ResourceEntry, entry.record.units);
   entry.wild = wild;
   if (wild) tenant.patternCount++;
   if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);

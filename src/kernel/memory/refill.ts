@@ -21,8 +21,8 @@ export function isRefilled({ record }: ResourceEntry): boolean {
 }
 
 /** C6: a lease at this name, new or restored, holds units, unless they come back with time. */
-export function holdUnits(resource: ResourceEntry | null, units: number): void {
-  if (resource !== null && !isRefilled(resource)) resource.heldUnits += units;
+export function holdUnits(resource: ResourceEntry, units: number): void {
+  if (!isRefilled(resource)) resource.heldUnits += units;
 }
 
 export function spendUnits(turn: Turn, resource: ResourceEntry, units: number): void {
