@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { caughtByPath, readCaughtBy, writeCaughtBy } from "./mutants/caught-by.ts";
+import { buildPageOf, isOfPage } from "./mutants/page-build.ts";
 import { type Mutant, mutants } from "./mutants/planted.ts";
 import { stopRuns, type Verdict, verdictOf } from "./mutants/test-run.ts";
 
@@ -120,8 +121,10 @@ async function work(copy: string, queue: Mutant[], known: ReadonlyMap<string, st
       sound.replace(find, () => replace),
     );
     const began = performance.now();
-    const verdict = await judge(copy, mutant, known.get(mutant.name));
+    const isBuilt = !isOfPage(mutant) || (await buildPageOf(copy));
+    const verdict = isBuilt ? await judge(copy, mutant, known.get(mutant.name)) : ({ type: "not_run" } as const);
     writeFileSync(path, sound);
+    if (isOfPage(mutant)) await buildPageOf(copy);
     const result = { mutant, verdict, ms: performance.now() - began };
     print(result);
     results.push(result);
@@ -167,7 +170,7 @@ function describe(verdict: Verdict): string {
     case "passed":
       return "nothing";
     case "not_run":
-      return "no such file, or no test ran";
+      return "no such file, no page could be built, or no test ran";
     case "hung":
       return "tests that did not end";
     case "crashed":

@@ -33,6 +33,8 @@ function isLoadable(text: string): boolean {
 
 test("the file with a planted fault is still TypeScript, and the tests that must find it exist", () => {
   const broken = mutants
+    // Node reads no JSX: what is planted there is built before its tests run, and a build that fails is reported.
+    .filter(({ file }) => !file.endsWith(".tsx"))
     .filter(({ file, find, replace }) => {
       const sound = readFileSync(join(kernel, file), "utf8");
       return !isLoadable(sound.replace(find, () => replace));

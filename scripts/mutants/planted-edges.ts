@@ -1,5 +1,6 @@
 /** Faults outside the kernel: who leads, browsers' sessions, the guards' helper, `leasehold top`, traces. */
 import type { Mutant } from "./planted.ts";
+import { pageMutants } from "./planted-page.ts";
 import { passingOnMutants } from "./planted-passing-on.ts";
 
 const ofLeadership = ["src/engine/leadership.test.ts"];
@@ -11,6 +12,7 @@ const ofSpans = ["test/server/tracing.test.ts"];
 
 export const edgeMutants: readonly Mutant[] = [
   ...passingOnMutants,
+  ...pageMutants,
   {
     name: "leadership: a leader answers until the last moment of its lease",
     file: "../engine/leadership.ts",

@@ -11,7 +11,7 @@ const chosen = {
   "cells and tokens": ["test/server/cells.test.ts", "test/server/tokens.test.ts"],
   "events and the stream": ["test/server/events.test.ts", "test/server/stream.test.ts"],
   artifacts: ["test/server/artifacts.test.ts"],
-  "the page": ["test/page/page.test.ts", "test/page/actions.test.ts"],
+  "the page": ["test/page/page.test.ts", "test/page/actions.test.ts", "test/page/moment.test.ts"],
   MCP: ["test/mcp/tools.test.ts", "test/mcp/life.test.ts"],
 };
 
