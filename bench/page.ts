@@ -4,9 +4,13 @@
  *
  *   npm run bench:page [-- --seconds 30 --agents 2000 --tasks 50000 --events 2000 --part tab|server --profile FILE]
  *
+ * `--minutes 10` leaves the tab open for that time instead of `--seconds`, and prints its memory every minute.
  * Server, load and browser share the machine, so on two cores the figures are worse than a user's.
  */
-import { writeFileSync } from "node:fs";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import type { CDPSession, Page } from "playwright-core";
@@ -17,6 +21,7 @@ import { cpuMsOf, format, removeFolder, startLeasehold } from "./children.ts";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "30" },
+    minutes: { type: "string" },
     agents: { type: "string", default: "2000" },
     leases: { type: "string", default: "10" },
     tasks: { type: "string", default: "50000" },
@@ -25,7 +30,8 @@ const { values } = parseArgs({
     profile: { type: "string" },
   },
 });
-const [seconds, agents, leasesEach] = [Number(values.seconds), Number(values.agents), Number(values.leases)];
+const seconds = values.minutes === undefined ? Number(values.seconds) : Number(values.minutes) * 60;
+const [agents, leasesEach] = [Number(values.agents), Number(values.leases)];
 const [tasks, eventsPerSecond] = [Number(values.tasks), Number(values.events)];
 const pagesMany = 20;
 const bars = { paintMs: 1_000, interactionMs: 100, pixelsMs: 250, memoryMb: 200, serverShare: 0.1 };
@@ -109,6 +115,15 @@ async function load(): Promise<void> {
   }
 }
 
+/** Every agent once a minute, so that leases last as long as the run does. */
+async function keepAlive(): Promise<void> {
+  const perSecond = Math.ceil(agents / 60);
+  for (let from = 0; isLoading; from = (from + perSecond) % agents) {
+    await send(numbers(perSecond).map((k) => ["heartbeat_all", { agent_id: nameOf((from + k) % agents) }]));
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+}
+
 function p95(samples: readonly number[]): number {
   return samples.toSorted((a, b) => a - b)[Math.floor(samples.length * 0.95)] ?? 0;
 }
@@ -185,6 +200,18 @@ async function heapMb(cdp: CDPSession): Promise<number> {
   return (metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? 0) / 2 ** 20;
 }
 
+/** What the tab's process has to itself, code and buffers of Chromium included. */
+async function tabMb(browser: CDPSession): Promise<string> {
+  const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
+  const sizes = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => privateKbOf(id) / 1_024);
+  return Math.max(...sizes).toFixed(0);
+}
+
+function privateKbOf(pid: number): number {
+  const sums = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8").matchAll(/^Private_(?:Clean|Dirty): +(\d+) kB$/gm);
+  return [...sums].reduce((sum, [, kb]) => sum + Number(kb), 0);
+}
+
 /** Seconds of processor time by kind of process: the tab (renderer), drawing (GPU), the browser itself. */
 async function cpuOf(browser: CDPSession): Promise<Readonly<Record<string, number>>> {
   const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
@@ -209,22 +236,21 @@ async function restingShares(browser: CDPSession, cdp: CDPSession, ms: number): 
   );
 }
 
-/** What all pages below got, so that a cheap answer is not one without events. */
-let followedBytes = 0;
+/** Pages without their drawing, in a process of their own. */
+class Readers {
+  readonly #child = fork(join(import.meta.dirname, "page-readers.ts"), [String(server.port), String(pagesMany)]);
 
-/** What an open page asks of the server, without its drawing. */
-async function followAsPage(): Promise<() => void> {
-  const abort = new AbortController();
-  const { sequence } = (await (await fetch(`${url}/v1/overview`)).json()) as { sequence: number };
-  const response = await fetch(`${url}/v1/events?since=${sequence}&batch_ms=100`, { signal: abort.signal });
-  void (async () => {
-    for await (const chunk of response.body ?? []) followedBytes += (chunk as Uint8Array).length;
-  })().catch(() => undefined);
-  const timer = setInterval(() => void fetch(`${url}/v1/overview`).then((answer) => answer.text()), 2_000);
-  return () => {
-    clearInterval(timer);
-    abort.abort();
-  };
+  /** Resolves with the bytes that they have read so far. */
+  async open(isOpen: boolean): Promise<number> {
+    const answer = once(this.#child, "message");
+    this.#child.send(isOpen);
+    const [bytes] = await answer;
+    return Number(bytes);
+  }
+
+  end(): void {
+    this.#child.kill();
+  }
 }
 
 async function shareOfCore(ms: number): Promise<number> {
@@ -256,7 +282,15 @@ async function measureTab(): Promise<readonly Row[]> {
     for (const [name, samples] of Object.entries(clicked)) console.log(`  ${name}: p95 ${p95(samples).toFixed(0)} ms`);
     await page.evaluate("location.hash = '#/now'");
     const [before, began] = [cycles, performance.now()];
-    const shares = await restingShares(await browser.newBrowserCDPSession(), cdp, seconds * 1_000);
+    const processes = await browser.newBrowserCDPSession();
+    let shares: readonly string[] = [];
+    for (let left = seconds; left > 0; left -= 60) {
+      shares = await restingShares(processes, cdp, Math.min(60, left) * 1_000);
+      const heap = (await heapMb(cdp)).toFixed(1);
+      console.log(
+        `  after ${seconds - Math.max(0, left - 60)} s: heap ${heap} MB, process ${await tabMb(processes)} MB`,
+      );
+    }
     const rate = (2 * (cycles - before)) / ((performance.now() - began) / 1_000);
     console.log(`load: ${format(Math.round(rate))} events/s; faults in the page: ${faults.length}`);
     console.log(`at rest, of a core: ${shares.join(", ")}`);
@@ -282,29 +316,54 @@ async function writeProfile(cdp: CDPSession, path: string): Promise<void> {
   writeFileSync(path, JSON.stringify(profile));
 }
 
-/** What twenty open pages cost the server, beside what it does anyway: the median of three rounds. */
+const pairs = 6;
+const phaseMs = 4_500;
+/** After pages are opened or closed, until that itself costs nothing any more. */
+const settleMs = 500;
+
+/**
+ * What open pages cost the server beside what it does anyway. Phases without and with pages take turns, and each with
+ * pages is compared with the mean of its two neighbours: what drifts (memory, compiled code) is in both alike.
+ */
 async function measureServer(): Promise<readonly Row[]> {
-  const rounds: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    const alone = await shareOfCore(3_000);
-    const stops = await Promise.all(numbers(pagesMany).map(followAsPage));
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  const readers = new Readers();
+  const [alone, both]: [number[], number[]] = [[], []];
+  const phase = async (hasPages: boolean): Promise<number> => {
+    const bytesBefore = await readers.open(hasPages);
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
     const [before, began] = [cycles, performance.now()];
-    followedBytes = 0;
-    const both = await shareOfCore(3_000);
-    const rate = (2 * (cycles - before)) / ((performance.now() - began) / 1_000);
-    console.log(
-      `  server alone ${(alone * 100).toFixed(1)} %, with pages ${(both * 100).toFixed(1)} %, ${Math.round(rate)} events/s, each page got ${Math.round(followedBytes / pagesMany / 3_000)} KB/s`,
-    );
-    rounds.push(both - alone);
-    for (const stop of stops) stop();
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const share = 100 * (await shareOfCore(phaseMs));
+    const took = (performance.now() - began) / 1_000;
+    const rate = Math.round((2 * (cycles - before)) / took);
+    const bytes = hasPages ? (await readers.open(false)) - bytesBefore : 0;
+    const got = hasPages
+      ? `, each page got ${Math.round(bytes / pagesMany / 1_000 / (took + settleMs / 1_000))} KB/s`
+      : "";
+    console.log(`  ${hasPages ? `${pagesMany} pages` : "alone   "} ${share.toFixed(1)} %, ${rate} events/s${got}`);
+    return share;
+  };
+  try {
+    await phase(true);
+    console.log("  that was to warm up, and does not count");
+    alone.push(await phase(false));
+    for (let pair = 0; pair < pairs; pair++) {
+      both.push(await phase(true));
+      alone.push(await phase(false));
+    }
+  } finally {
+    readers.end();
   }
-  const share = rounds.toSorted((a, b) => a - b)[1] ?? 0;
-  return [[`server's work for ${pagesMany} pages`, share * 100, bars.serverShare * 100, "% of a core"]];
+  const costs = both.map((share, at) => share - ((alone[at] ?? 0) + (alone[at + 1] ?? 0)) / 2);
+  const mean = costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
+  const variance = costs.reduce((sum, cost) => sum + (cost - mean) ** 2, 0) / (costs.length - 1);
+  const error = Math.sqrt(variance / costs.length);
+  const ends = `${Math.min(...costs).toFixed(1)} to ${Math.max(...costs).toFixed(1)} %`;
+  console.log(`${pagesMany} pages cost ${mean.toFixed(1)} % of a core, standard error ${error.toFixed(1)} (${ends})`);
+  const what = `server's work for ${pagesMany} pages, mean and two standard errors`;
+  return [[what, mean + 2 * error, bars.serverShare * 100, "% of a core"]];
 }
 
-const loading = load();
+const loading = Promise.all([load(), keepAlive()]);
 try {
   const rows = [
     ...(values.part.includes("tab") ? await measureTab() : []),
