@@ -65,8 +65,10 @@ function checkOpening(memory: ForeignMemory, { store, command }: Step, receipt: 
   if (settings?.foreignReceipts !== true) violated("R1", "a foreign receipt was taken while that is off", receipt);
   if (command?.type !== "submit_receipt" || command.unowned !== true)
     violated("R1", "a receipt about a task of our own was taken for another's", receipt);
-  const open = [...memory.keys()].filter((name) => name.startsWith(`${receipt.tenant} `)).length;
-  if (open >= (quotas?.foreignObligationsMax ?? 0)) violated("R8", "more foreign obligations than the quota", receipt);
-  for (const owed of memory.values())
+  // Ids are the tenant's own.
+  const open = [...memory].filter(([name]) => name.startsWith(`${receipt.tenant} `));
+  if (open.length >= (quotas?.foreignObligationsMax ?? 0))
+    violated("R8", "more foreign obligations than the quota", receipt);
+  for (const [, owed] of open)
     if (owed.id === receipt.obligationId) violated("R5", "a foreign obligation's id is used twice", receipt, owed);
 }
