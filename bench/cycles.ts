@@ -5,9 +5,9 @@
  *
  *   npm run bench:cycles [-- --seconds 3] [-- --callers 1,16,64,256] [-- --frames own,turn,sdk]
  */
-import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { format, removeFolder, runLoad, startLeasehold } from "./children.ts";
+import { threadName, threadTimes } from "./threads.ts";
 
 const { values } = parseArgs({
   options: {
@@ -20,11 +20,10 @@ const { values } = parseArgs({
 /** As in peers/locks.ts. */
 const sdkWarmUpSeconds = 0.7;
 const server = await startLeasehold();
-const threads = `/proc/${server.child.pid}/task`;
 try {
   for (const frames of values.frames.split(",")) {
     for (const callers of values.callers.split(",")) {
-      const before = threadTimes();
+      const before = threadTimes(server.child.pid);
       const isSdk = frames === "sdk";
       const [script, ...args]: [string, ...(string | number)[]] = isSdk
         ? ["peers/locks.ts", "leasehold-stream", server.port, callers, values.seconds]
@@ -32,10 +31,10 @@ try {
       const { rate, cpuUs } = await runLoad<{ rate: number; cpuUs: number }>(script, ...args);
       // The load also runs before it counts.
       const cycles = rate * (Number(values.seconds) + (isSdk ? sdkWarmUpSeconds : 1));
-      const spent = [...threadTimes()].map(([id, time]) => [id, time - (before.get(id) ?? 0)] as const);
+      const spent = [...threadTimes(server.child.pid)].map(([id, time]) => [id, time - (before.get(id) ?? 0)] as const);
       const parts = new Map<string, number>();
       for (const [id, us] of spent) {
-        const name = nameOf(id);
+        const name = threadName(server.child.pid, id);
         parts.set(name, (parts.get(name) ?? 0) + us / cycles);
       }
       const text = [...parts].filter(([, us]) => us >= 0.5).map(([name, us]) => `${name} ${us.toFixed(1)}`);
@@ -47,26 +46,4 @@ try {
 } finally {
   await server.stop();
   removeFolder(server.dataFolder);
-}
-
-/** Processor time of each thread, in µs. */
-function threadTimes(): Map<string, number> {
-  const times = new Map<string, number>();
-  for (const id of readdirSync(threads)) {
-    try {
-      times.set(id, Number(readFileSync(`${threads}/${id}/schedstat`, "utf8").split(" ")[0]) / 1_000);
-    } catch {
-      // It has ended.
-    }
-  }
-  return times;
-}
-
-function nameOf(id: string): string {
-  if (id === String(server.child.pid)) return "main";
-  try {
-    return readFileSync(`${threads}/${id}/comm`, "utf8").trim();
-  } catch {
-    return "ended";
-  }
 }

@@ -7,10 +7,10 @@
  *
  *   npm run bench:task-cost [-- --tasks 10000] [-- --lone 200] [-- --rounds 4] [-- --only add] [-- --profile FOLDER]
  */
-import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { createClient } from "../src/sdk/client.ts";
 import { format, percentile, removeFolder, startLeasehold } from "./children.ts";
+import { threadName, threadTimes } from "./threads.ts";
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +27,6 @@ const concurrency = 64;
 
 const nodeFlags = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
 const server = await startLeasehold(undefined, null, nodeFlags);
-const threads = `/proc/${server.child.pid}/task`;
 const client = createClient({ url: `http://127.0.0.1:${server.port}`, transport: "stream" });
 const task = (n: number) => ({ task_type: "bench.empty", principal_ai: "bench.peers", inputs: { n } });
 try {
@@ -71,15 +70,15 @@ try {
 
 /** Runs it, and prints tasks a second and µs of processor time a task. */
 async function measured(what: string, count: number, run: () => Promise<unknown>): Promise<void> {
-  const before = threadTimes();
+  const before = threadTimes(server.child.pid);
   const own = process.cpuUsage();
   const began = performance.now();
   await run();
   const seconds = (performance.now() - began) / 1_000;
   const { user, system } = process.cpuUsage(own);
   const parts = new Map<string, number>();
-  for (const [id, time] of threadTimes()) {
-    const name = nameOf(id);
+  for (const [id, time] of threadTimes(server.child.pid)) {
+    const name = threadName(server.child.pid, id);
     parts.set(name, (parts.get(name) ?? 0) + (time - (before.get(id) ?? 0)) / count);
   }
   const all = [...parts.values()].reduce((sum, us) => sum + us, 0);
@@ -87,26 +86,4 @@ async function measured(what: string, count: number, run: () => Promise<unknown>
   console.log(
     `${what.padEnd(8)}: ${format(count / seconds).padStart(6)} tasks/s · µs a task: SDK ${((user + system) / count).toFixed(1)}, server ${all.toFixed(1)} (${text.join(", ")})`,
   );
-}
-
-/** Processor time of each of the server's threads, in µs. */
-function threadTimes(): Map<string, number> {
-  const times = new Map<string, number>();
-  for (const id of readdirSync(threads)) {
-    try {
-      times.set(id, Number(readFileSync(`${threads}/${id}/schedstat`, "utf8").split(" ")[0]) / 1_000);
-    } catch {
-      // It has ended.
-    }
-  }
-  return times;
-}
-
-function nameOf(id: string): string {
-  if (id === String(server.child.pid)) return "main";
-  try {
-    return readFileSync(`${threads}/${id}/comm`, "utf8").trim();
-  } catch {
-    return "ended";
-  }
 }

@@ -81,7 +81,7 @@ export function EventsScreen() {
   );
 }
 
-/** Another filter begins anew: the server has chosen by the old one. */
+/** Another filter starts the list again: the server has chosen by the old one. */
 function useOlder(type: string, agent: string): OlderEvents {
   return useMemo(
     () => new OlderEvents({ types: types.filter((one) => one === type), agentId: agent }, recent[0]?.seq ?? 1),
