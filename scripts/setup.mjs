@@ -100,12 +100,13 @@ function installPageTools(folder) {
  */
 function onlyForeignPlatformsMissing(output, folder) {
   const locked = Object.values(JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")).packages);
-  const optional = new Set(locked.flatMap((entry) => Object.keys(entry.optionalDependencies ?? {})));
-  const complaints = output.split("\n").filter((line) => /^npm (error|ERR!) (Missing|Invalid):/.test(line));
-  return (
-    complaints.length > 0 &&
-    complaints.every((line) => optional.has(/Missing: (@?[^@\s]+)@\S* from lock file/.exec(line)?.[1]))
+  // What only a missing package needs is missing too, and nothing that is locked needs it.
+  const required = new Set(
+    locked.flatMap(({ dependencies, devDependencies }) => Object.keys({ ...dependencies, ...devDependencies })),
   );
+  const complaints = output.split("\n").filter((line) => /^npm (error|ERR!) (Missing|Invalid):/.test(line));
+  const missing = complaints.map((line) => /Missing: (@?[^@\s]+)@\S* from lock file/.exec(line)?.[1]);
+  return missing.length > 0 && missing.every((name) => name !== undefined && !required.has(name));
 }
 
 function ownNode() {
