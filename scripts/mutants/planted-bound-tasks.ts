@@ -98,4 +98,10 @@ export const boundTaskMutants: readonly Mutant[] = [
     find: "if (!isWithinQuota(tenant, task) && canRunNow(tenant, task)) return false;",
     replace: "if (!isWithinQuota(tenant, task)) return false;",
   },
+  {
+    name: "bound tasks: a restored task that is over expects late results",
+    file: "restore.ts",
+    find: " && mayComeLate && !isFinal(record)) awaitLateResult",
+    replace: " && mayComeLate) awaitLateResult",
+  },
 ];

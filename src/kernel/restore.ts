@@ -326,7 +326,7 @@ function resumeTask(turn: Turn, task: TaskEntry): void {
     return;
   }
   const mayComeLate = record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested);
-  if (record.spec.intents.length > 0 && mayComeLate) awaitLateResult(turn, task);
+  if (record.spec.intents.length > 0 && mayComeLate && !isFinal(record)) awaitLateResult(turn, task);
   if (record.status !== "queued" && record.status !== "retry_pending") return;
   if (!resumePreparation(turn, task)) enterQueue(turn, task);
 }

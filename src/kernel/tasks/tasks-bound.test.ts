@@ -41,6 +41,19 @@ function restart(world: TaskWorld): void {
   world.base.state = state;
 }
 
+test("T4, T13: after a restart a task that is over and waits for its cell expects no late result, and ends once", () => {
+  const world = createBoundWorld("a");
+  world.create({ intents: ["MUTATES GPU:/1", "MUTATES FILE:/a"], leaseDurationMs: 5_000, requeueDelayMs: 0 });
+  const offer = startBound(world);
+  world.pass(5_000);
+  // Late, while nobody else had what it held.
+  world.succeed(offer);
+  assert.equal(leaseOn(world, "GPU:/1").state, "CLOSING");
+  restart(world);
+  const tenant = found(world.base.state.tenants.get(world.tenant), "tenant");
+  assert.equal(tenant.book.lateResults.size, 0);
+});
+
 test("T10, G6: a task on a bound resource is offered when its cell has set it up, with the coordinate, and ends with it", () => {
   const world = createBoundWorld();
   const id = world.create({ intents: ["MUTATES GPU:/1", "MUTATES FILE:/a"], leaseDurationMs: 60_000 });
