@@ -24,7 +24,7 @@ async function kill({ child }: ServerProcess): Promise<void> {
 for (const transport of ["http", "stream"] satisfies readonly Transport[])
   test(`calls, held requests and events go on at the next server when one is killed, over ${transport}`, async (t) => {
     const cluster = await testCluster(t);
-    const first = await cluster.spawn(["--leader-lease-ms", "1500"]);
+    const first = await cluster.spawn(["--leader-lease-ms", "2500"]);
     const [second, third] = [await cluster.start(), await cluster.start()];
     const urls = [first.url, second.address.url, third.address.url];
     const client = createClient({ urls, transport });
@@ -70,7 +70,7 @@ for (const transport of ["http", "stream"] satisfies readonly Transport[])
 
 test("a worker's heartbeats and its lease survive the server that it began with", async (t) => {
   const cluster = await testCluster(t);
-  const first = await cluster.spawn(["--leader-lease-ms", "1500"]);
+  const first = await cluster.spawn(["--leader-lease-ms", "2500"]);
   const second = await cluster.start();
   const client = createClient({ url: `${first.url},${second.address.url}` });
   t.after(() => client.close());
@@ -104,7 +104,7 @@ test("a worker's heartbeats and its lease survive the server that it began with"
 
 test("the command line takes several addresses, a cell links to the next one, and commands inherit them", async (t) => {
   const cluster = await testCluster(t);
-  const first = await cluster.spawn(["--leader-lease-ms", "1500"]);
+  const first = await cluster.spawn(["--leader-lease-ms", "2500"]);
   const second = await cluster.start();
   const urls = [first.url, second.address.url];
   const folder = mkdtempSync(join(tmpdir(), "leasehold-urls-"));
