@@ -11,7 +11,15 @@ import { connect } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import type { HookResult } from "./hook-main.ts";
 import { rememberTool } from "./identity.ts";
-import { type GuardedTool, guardedTools, type Moment, moments, PayloadProblem, readPayload } from "./payload.ts";
+import {
+  type GuardedTool,
+  guardedTools,
+  type Moment,
+  moments,
+  PayloadProblem,
+  readPayload,
+  worktreeEvents,
+} from "./payload.ts";
 import type { HelperCall } from "./resident/client.ts";
 import { openSession, Refused } from "./session.ts";
 import { readSettings, SettingsProblem } from "./settings.ts";
@@ -36,8 +44,8 @@ export async function answerHook(
   if (name === "git") return await (await import("./git-hook.ts")).runGitHook(call);
   const tool = guardedTools.find((one) => one === name);
   if (tool === undefined) return no(`"${name}" is not a guarded tool; give one of ${guardedTools.join(", ")}, git`);
-  if (tool === "claude" && (event === "WorktreeCreate" || event === "WorktreeRemove"))
-    return await (await import("./worktree-hook.ts")).runWorktreeHook(event, call);
+  const ofWorktrees = tool === "claude" ? worktreeEvents.find((one) => one === event) : undefined;
+  if (ofWorktrees !== undefined) return await (await import("./worktree-hook.ts")).runWorktreeHook(ofWorktrees, call);
   const moment = moments[tool][event];
   if (moment === undefined)
     return no(`"${event}" is not an event of ${tool}; give one of ${Object.keys(moments[tool]).join(", ")}`);

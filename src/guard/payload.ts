@@ -44,6 +44,10 @@ export const moments: Readonly<Record<GuardedTool, Readonly<Record<string, Momen
   },
 };
 
+/** Claude Code's: a hook there does git's part itself. They are installed by name, and apart from the others. */
+export const worktreeEvents = ["WorktreeCreate", "WorktreeRemove"] as const;
+export type WorktreeEvent = (typeof worktreeEvents)[number];
+
 export const toolTitles: Readonly<Record<GuardedTool, string>> = {
   claude: "Claude Code",
   codex: "Codex",

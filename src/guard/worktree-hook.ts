@@ -8,13 +8,10 @@ import { connect } from "./control-plane.ts";
 import { leaseGit, releaseGit } from "./git-lease.ts";
 import type { HookCall } from "./hook-call.ts";
 import type { HookResult } from "./hook-main.ts";
-import { isRecord, PayloadProblem, readPayload } from "./payload.ts";
+import { isRecord, PayloadProblem, readPayload, type WorktreeEvent } from "./payload.ts";
 import type { HelperCall } from "./resident/client.ts";
 import { openSession } from "./session.ts";
 import { readSettings } from "./settings.ts";
-
-export const worktreeEvents = ["WorktreeCreate", "WorktreeRemove"] as const;
-export type WorktreeEvent = (typeof worktreeEvents)[number];
 
 /** Where Claude Code itself puts them, below the repository. */
 const folder = join(".claude", "worktrees");

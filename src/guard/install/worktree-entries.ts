@@ -2,12 +2,11 @@
  * The hooks with which Claude Code has its worktrees made (src/guard/worktree-hook.ts). They are in the user's own settings and
  * not in those that are checked in: where Leasehold is absent, such a hook would make no worktree at all.
  */
-import { isRecord } from "../payload.ts";
+import { worktreeEvents as events, isRecord } from "../payload.ts";
 import { CannotChange } from "./changes.ts";
 import { type Json, withField } from "./json-text.ts";
 
 export const worktreeFile = ".claude/settings.local.json";
-const events = ["WorktreeCreate", "WorktreeRemove"] as const;
 /** Longer than git may take, and the wait for its turn. */
 const timeoutSeconds = 180;
 
