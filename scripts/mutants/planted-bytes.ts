@@ -22,7 +22,7 @@ export const byteMutants: readonly Mutant[] = [
   },
   {
     name: "bytes: what has ended stays counted as memory",
-    file: "deciding/admission.ts",
+    file: "memory/memory-use.ts",
     find: "    if (entry.alive) {\n      bytes = fixedBytes",
     replace: "    {\n      bytes = fixedBytes",
   },

@@ -23,8 +23,8 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "an update tells of readers",
     file: "memory/recent-ends.ts",
-    find: "if (writes(this.predicateOf(slot))) {",
-    replace: "if (writes(this.predicateOf(slot)) || slot >= 0) {",
+    find: "if (writing[this.predicateOf(slot)]) {",
+    replace: "if (writing[this.predicateOf(slot)] || slot >= 0) {",
   },
   {
     name: "an update forgets what the agent died for",

@@ -94,7 +94,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: what a task's other leases free is not served",
     file: "leases/lease-life.ts",
-    find: "if (!isTaskLease(entry.record)) freeNameOf(turn, entry);",
+    find: "if (!isTasks) freeNameOf(turn, entry);",
     replace: 'if (entry.holder.kind !== "task") freeNameOf(turn, entry);',
   },
   {

@@ -43,14 +43,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a lease lives a millisecond too long",
     file: "memory/state.ts",
-    find: "ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY);",
-    replace: "(ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY) + 1);",
+    find: "firstRank(ends) : Math.min(firstRank(waits), firstRank(ends));",
+    replace: "firstRank(ends) + 1 : Math.min(firstRank(waits), firstRank(ends) + 1);",
   },
   {
     name: "a wait lives a millisecond too long",
     file: "memory/state.ts",
-    find: "Math.min(waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY,",
-    replace: "Math.min((waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY) + 1,",
+    find: "Math.min(firstRank(waits), firstRank(ends));",
+    replace: "Math.min(firstRank(waits) + 1, firstRank(ends));",
   },
   {
     name: "timeouts are settled after grants",
@@ -74,7 +74,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a hold that is long over still begins",
     file: "settle.ts",
-    find: 'if ((held.heldUntil ?? 0) <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);',
+    find: 'if ((held.heldUntil ?? 0) <= turn.now) return endOneLease(turn, lease, "EXPIRED", null, null);',
     replace: "",
   },
   {
@@ -155,8 +155,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "only the first intent of a manifest is looked at",
     file: "deciding/decide.ts",
-    find: "if (isObstructed(tenant, claim, agent, place,",
-    replace: "if (claim === claims[0]?.claim && isObstructed(tenant, claim, agent, place,",
+    find: "if (!isObstructed(tenant, claim, agent, place, units)) continue;",
+    replace: "if (claim !== claims[0]?.claim || !isObstructed(tenant, claim, agent, place, units)) continue;",
   },
   {
     name: "one's own units are not counted",
@@ -179,8 +179,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a half of a rename is left alive",
     file: "requests/request-life.ts",
-    find: "if (other !== undefined) endOne(turn, other, as, reason, versionOf);",
-    replace: "",
+    find: 'const halves = lease.holder.kind === "task" ? [lease] : withLinked(turn.tenant, lease);',
+    replace: "const halves = [lease];",
   },
   {
     name: "a pattern over a fenced resource is granted",

@@ -1,6 +1,9 @@
-/** The batch under way: what has changed since the last one was sent off, and the answers that wait for its commit. */
+/**
+ * The batch under way: what has changed since the last one was sent off, the answers that wait for its commit, and the
+ * listeners that are notified when it is durable.
+ */
 import type { KernelEvent } from "../kernel/contract/events.ts";
-import { writes } from "../kernel/contract/predicates.ts";
+import { writing } from "../kernel/contract/predicates.ts";
 import type { Digest, Lease, Millis, RecordKind, Request } from "../kernel/contract/records.ts";
 import type { Payload, Task } from "../kernel/contract/task-records.ts";
 import { carriedBy, endedRequestOf, endedRequestOfLease, type Handle, type ReadyTask } from "../kernel/kernel.ts";
@@ -16,7 +19,7 @@ import type {
   StoredPayload,
 } from "../store/store.ts";
 import { leaseText, payloadText, recordText, taskText } from "./codec/records.gen.ts";
-import type { Outlet, ReadyListener } from "./engine-types.ts";
+import type { EventListener, Outlet, ReadyListener } from "./engine-types.ts";
 
 /** An event with its place in the one sequence, and as the text that is stored and sent. */
 export interface NumberedEvent {
@@ -177,7 +180,7 @@ export function endedTaskText(task: Task, payload: Payload | null): string {
 function endedRow(lease: Lease): EndedLease {
   const { tenant, id, agentId, resource, predicate } = lease;
   const endedAt = lease.endedAt ?? lease.expiresAt;
-  return { tenant, id, agentId, resource, predicate, writes: writes(predicate), endedAt, body: leaseText(lease) };
+  return { tenant, id, agentId, resource, predicate, writes: writing[predicate], endedAt, body: leaseText(lease) };
 }
 
 /** Tasks that became ready since the last flush. */
@@ -200,5 +203,65 @@ export class ReadyTasks {
     } finally {
       this.isAnnouncing = false;
     }
+  }
+}
+
+/** Listeners for durable events, tasks that became ready, a recovery, and an empty batch. */
+export class Listeners {
+  private readonly eventListeners = new Set<EventListener>();
+  private readonly recoveryListeners = new Set<() => void>();
+  protected emptyListeners: (() => void)[] = [];
+  protected readonly ready = new ReadyTasks();
+  /** The last event that is durable. */
+  lastSeq = 0;
+  protected nextSeq = 1;
+
+  /** The last event that memory includes, durable or not: for a read, which is answered when it is (S1). */
+  get sequence(): number {
+    return this.nextSeq - 1;
+  }
+
+  /** Calls back with the events of each batch, in order, once they are durable and after its replies have left. */
+  subscribe(listener: EventListener): () => void {
+    this.eventListeners.add(listener);
+    return () => this.eventListeners.delete(listener);
+  }
+
+  /**
+   * Calls back with the tasks that became ready, right before a batch is sent off: polls that a listener submits are
+   * decided in that batch. Not re-entrant.
+   */
+  onReady(listener: ReadyListener): () => void {
+    this.ready.listeners.add(listener);
+    return () => this.ready.listeners.delete(listener);
+  }
+
+  /** Calls back once, when the batch that fills is an empty one again. */
+  onceEmpty(listener: () => void): void {
+    this.emptyListeners.push(listener);
+  }
+
+  /** Calls back when the service goes on after a failed commit, whose events were never announced (S2). */
+  onRecovery(listener: () => void): void {
+    this.recoveryListeners.add(listener);
+  }
+
+  protected announceEmpty(): void {
+    if (this.emptyListeners.length === 0) return;
+    const listeners = this.emptyListeners;
+    this.emptyListeners = [];
+    for (const listener of listeners) listener();
+  }
+
+  /** Replies first: a caller that gets WAIT can begin to watch before the grant of the same batch is announced. */
+  protected deliver(waiting: readonly Waiting[], events: readonly NumberedEvent[]): void {
+    const last = events.at(-1);
+    if (last !== undefined) this.lastSeq = last.seq;
+    for (const { encoded, outlet } of waiting) outlet.send(encoded);
+    if (last !== undefined) for (const listener of this.eventListeners) listener(events);
+  }
+
+  protected announceRecovery(): void {
+    for (const listener of this.recoveryListeners) listener();
   }
 }

@@ -13,7 +13,7 @@ import { applySlice, createState, nextDeadline, SettleFault, type State, type St
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Batch, SignedHead, Store } from "../store/store.ts";
-import { addReceipt, createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
+import { addReceipt, createBatch, isFull, Listeners, type OpenBatch, toStoreBatch } from "./batch.ts";
 import { Alarm, type Clock, drawEntropy, StoredTime, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { CommandQueue, type QueueOwner } from "./command-queue.ts";
 import {
@@ -29,7 +29,6 @@ import {
 } from "./engine-types.ts";
 import { Payloads } from "./history.ts";
 import { commitLastHeads, LedgerChain, noLedger } from "./ledger-chain.ts";
-import { Listeners } from "./listeners.ts";
 import { logFindings, recover, reopen } from "./recovery.ts";
 import { SetAside } from "./set-aside.ts";
 import { SlicedWork, type WorkOwner } from "./sliced-work.ts";

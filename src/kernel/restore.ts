@@ -2,7 +2,7 @@
 import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import type { Agent, Lease, Millis, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
-import { countKinds, countMemory } from "./deciding/admission.ts";
+import { countKinds } from "./deciding/admission.ts";
 import { claimOfLease } from "./deciding/manifest.ts";
 import { rankIn } from "./index/heap.ts";
 import { isAlone, isOutOfOrder } from "./index/placed-lists.ts";
@@ -10,6 +10,7 @@ import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import { createEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
+import { countMemory } from "./memory/memory-use.ts";
 import { isAfter, keptWrites, type Moment, noteEnd, restoreWrite, storedWrites } from "./memory/past.ts";
 import { scheduleRefill } from "./memory/refill.ts";
 import {

@@ -19,7 +19,7 @@ import {
 } from "./memory/state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
 import { serve } from "./requests/queue.ts";
-import { endLeases, endWait, forget } from "./requests/request-life.ts";
+import { endOneLease, endWait, forget } from "./requests/request-life.ts";
 import { endStandby, serveStandby } from "./requests/standby.ts";
 import { endIfSwept } from "./requests/sweep.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
@@ -165,13 +165,13 @@ function settleLease(turn: Turn, lease: LeaseEntry): void {
     case "teardown":
       return teardownFailed(turn, lease, "teardown_timeout");
     case "unclaimed":
-      return endLeases(turn, [lease], "EXPIRED", "unclaimed");
+      return endOneLease(turn, lease, "EXPIRED", "unclaimed", null);
     case "idle":
-      return endLeases(turn, [lease], "REVOKED", "idle");
+      return endOneLease(turn, lease, "REVOKED", "idle", null);
     case "expired":
       if (mayBeHeld(lease)) return hold(turn, lease);
       if (lease.holder.kind === "task" && settlePreemption(turn, lease.holder, lease)) return;
-      return endLeases(turn, [lease], "EXPIRED", null);
+      return endOneLease(turn, lease, "EXPIRED", null, null);
     case "ended":
       throw new Error(`An ended lease is still scheduled: ${record.id}`);
   }
@@ -180,7 +180,7 @@ function settleLease(turn: Turn, lease: LeaseEntry): void {
 /** L9: nobody else gets it for a while, but it is not honoured. */
 function hold(turn: Turn, lease: LeaseEntry): void {
   const held = heldLease(lease.record, false);
-  if ((held.heldUntil ?? 0) <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);
+  if ((held.heldUntil ?? 0) <= turn.now) return endOneLease(turn, lease, "EXPIRED", null, null);
   updateLease(turn, lease, held);
   emitLease(turn, lease, "lease.held", null);
 }

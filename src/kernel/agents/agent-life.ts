@@ -204,8 +204,17 @@ export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
 /** The unit of work is over. */
 export function becomeCompleted(turn: Turn, entry: AgentEntry): void {
   const { record } = entry;
-  const state = after(agentTransitions, record.state, "complete");
-  updateAgent(turn, entry, { ...record, ...unconcerned, state, idleSince: turn.now });
+  // Named one by one: a second spread would copy them through the runtime, for each unit of work.
+  updateAgent(turn, entry, {
+    ...record,
+    state: after(agentTransitions, record.state, "complete"),
+    pausedAt: null,
+    pausedFor: null,
+    retryAt: null,
+    concerns: unconcerned.concerns,
+    concernsCut: false,
+    idleSince: turn.now,
+  });
 }
 
 /** WAIT, DIE and PAUSED all pause the agent (A1). Since when, and over what, is kept for the update of A4. */

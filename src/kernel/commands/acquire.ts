@@ -180,7 +180,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
   return {
     type: "granted",
     requestId,
-    leases: leases.map((lease) => lease.record),
+    leases: first !== undefined && leases.length === 1 ? [first.record] : leases.map((lease) => lease.record),
     warnings: manifest.warnings,
     observation,
     claimBy: null,

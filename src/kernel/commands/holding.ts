@@ -34,7 +34,7 @@ import {
 } from "../memory/state.ts";
 import { leasesOfAttempt, type TaskEntry } from "../memory/task-state.ts";
 import { collect, observationOf } from "../requests/describe.ts";
-import { endLeases } from "../requests/request-life.ts";
+import { endLeases, endOneLease } from "../requests/request-life.ts";
 import { answerAfter, endIfSwept, type Later, noRequestEnd, sweep, type Targets, these } from "../requests/sweep.ts";
 import { renew } from "../tasks/task-binding.ts";
 import { noteReissued } from "../tasks/task-life.ts";
@@ -228,7 +228,10 @@ function renewOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
 export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLease): Reply {
   const tooLong = checkValue("version", commands.release_lease.version, command.version);
   if (tooLong !== null) return tooLong;
-  release(turn, lease.holder, [lease], () => command.version);
+  const { holder } = lease;
+  const releases = lease.record.state !== "CLOSING";
+  endOneLease(turn, lease, "RELEASED", null, command.version);
+  if (releases && holder.kind === "agent") completeIfDone(turn, holder);
   return { type: "lease", lease: lease.record };
 }
 

@@ -22,6 +22,16 @@ export const strengths: Readonly<Record<Predicate, Strength>> = {
   RENAMES: EXCLUSIVE,
 };
 
+/** A writing lease may have changed its resource; its end counts in observation updates (A4). */
+export const writing: Readonly<Record<Predicate, boolean>> = {
+  PROVIDES: true,
+  CONSUMES: false,
+  MUTATES: true,
+  DELETES: true,
+  DEPENDS_ON: false,
+  RENAMES: true,
+};
+
 /** By strength: the weakest one that conflicts with it; every stronger one conflicts too. */
 export const weakestConflicting = [EXCLUSIVE, PROVIDING, SHARED] as const satisfies Readonly<
   Record<Strength, Strength>
@@ -40,9 +50,4 @@ export function strengthsConflict(a: Strength, b: Strength): boolean {
 export function readPredicate(text: string): Predicate | undefined {
   for (const predicate of predicates) if (predicate === text) return predicate;
   return undefined;
-}
-
-/** A writing lease may have changed its resource; its end counts in observation updates (A4). */
-export function writes(predicate: Predicate): boolean {
-  return strengths[predicate] !== SHARED;
 }

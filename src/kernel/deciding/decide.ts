@@ -65,11 +65,13 @@ export function decide(
   const isWaitDie = tenant.record.settings.strategy === "wait_die";
   const place = isWaitDie ? lastPlace : placeOf(tenant, decidingPriority(tenant, agent, now), Number.POSITIVE_INFINITY);
   const obstructed: Claim[] = [];
+  let isClear = true;
   for (const { claim } of claims) {
     const units = claim.counted === null ? 0 : unitsClaimed(claims, claim);
-    if (isObstructed(tenant, claim, agent, place, units)) obstructed.push(claim);
+    if (!isObstructed(tenant, claim, agent, place, units)) continue;
+    obstructed.push(claim);
+    isClear &&= isCovered(tenant, claim, agent);
   }
-  const isClear = obstructed.every((claim) => isCovered(tenant, claim, agent));
   if (isClear && (isWaitDie || !displacesUnits(manifest))) return plainGrant;
   const priority = decidingPriority(tenant, agent, now);
   // What is covered now may not be when the wait ends, so a requester that has to wait collects all that stands in its way.

@@ -68,7 +68,7 @@ export function readIntents(
   const intents: Intent[] = [];
   const claims: LinkedClaim[] = [];
   for (const input of inputs) {
-    const refusal = readIntent(tenant, input, `intents.${intents.length}`, intents, claims);
+    const refusal = readIntent(tenant, input, intents, claims);
     if (refusal !== null) return refusal;
   }
   if (intents.length > 1) {
@@ -82,34 +82,28 @@ export function readIntents(
   return { intents, claims };
 }
 
-function readIntent(
-  tenant: TenantEntry,
-  input: IntentInput,
-  field: string,
-  intents: Intent[],
-  claims: LinkedClaim[],
-): Refusal | null {
+function readIntent(tenant: TenantEntry, input: IntentInput, intents: Intent[], claims: LinkedClaim[]): Refusal | null {
   const predicate = readPredicate(input.predicate);
   if (predicate === undefined) {
     return refuse(
       "invalid_predicate",
       "The predicate is one of PROVIDES, CONSUMES, MUTATES, DELETES, DEPENDS_ON, RENAMES.",
-      {
-        field: `${field}.predicate`,
-      },
+      { field: `intents.${intents.length}.predicate` },
     );
   }
   const units = input.units ?? 1;
   if (!(Number.isSafeInteger(units) && units >= 1 && units <= limits.unitsMax)) {
     return refuse("invalid_units", `units is a whole number from 1 to ${limits.unitsMax}.`, {
-      field: `${field}.units`,
+      field: `intents.${intents.length}.units`,
     });
   }
-  const name = readName(input.resource, `${field}.resource`);
+  const name = readName(input.resource, "resource", intents.length);
   if ("code" in name) return name;
   const to = input.to ?? null;
   if ((predicate === "RENAMES") !== (to !== null)) {
-    return refuse("invalid_target", "RENAMES, and nothing else, names its target in `to`.", { field: `${field}.to` });
+    return refuse("invalid_target", "RENAMES, and nothing else, names its target in `to`.", {
+      field: `intents.${intents.length}.to`,
+    });
   }
   if (to === null) {
     const intent: Intent = { predicate, resource: name.text, units, to: null, pick: input.pick ?? null };
@@ -118,12 +112,16 @@ function readIntent(
     return null;
   }
   if (input.pick === "any") {
-    return refuse("invalid_target", "A rename says what it renames; leave pick out.", { field: `${field}.pick` });
+    return refuse("invalid_target", "A rename says what it renames; leave pick out.", {
+      field: `intents.${intents.length}.pick`,
+    });
   }
-  const target = readName(to, `${field}.to`);
+  const target = readName(to, "to", intents.length);
   if ("code" in target) return target;
   if (target.text === name.text) {
-    return refuse("invalid_target", "A rename needs a target that is another name.", { field: `${field}.to` });
+    return refuse("invalid_target", "A rename needs a target that is another name.", {
+      field: `intents.${intents.length}.to`,
+    });
   }
   const intent: Intent = { predicate, resource: name.text, units, to: target.text, pick: null };
   intents.push(intent);
@@ -132,14 +130,14 @@ function readIntent(
   return null;
 }
 
-/** A name that an agent may lease; tasks are leased through the queue only. */
-export function readName(text: string, field: string): ResourceName | Refusal {
+/** A name that an agent may lease; tasks are leased through the queue only. `index`: of the intent whose field it is. */
+export function readName(text: string, field: string, index: number | null = null): ResourceName | Refusal {
   const name = parseResourceName(text);
-  if ("problem" in name) return refuse("invalid_resource", name.problem, { field });
-  if (name.type === "TASK") {
-    return refuse("reserved_resource", "TASK is reserved: tasks are leased by polling for them.", { field });
-  }
-  return name;
+  if (!("problem" in name) && name.type !== "TASK") return name;
+  // Joined for a refusal only.
+  const at = { field: index === null ? field : `intents.${index}.${field}` };
+  if ("problem" in name) return refuse("invalid_resource", name.problem, at);
+  return refuse("reserved_resource", "TASK is reserved: tasks are leased by polling for them.", at);
 }
 
 /** C2: only exact duplicates are refused. */

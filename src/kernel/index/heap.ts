@@ -24,6 +24,11 @@ export function firstOf<T extends Ranked>({ heap }: Heap<T>): T | undefined {
   return heap[0];
 }
 
+/** Infinity: it is empty. */
+export function firstRank<T extends Ranked>({ heap }: Heap<T>): number {
+  return heap.length === 0 ? Number.POSITIVE_INFINITY : (heap[0]?.rank ?? 0);
+}
+
 /** Puts the item in, or moves it to where its new rank belongs. */
 export function rankIn<T extends Ranked>({ heap }: Heap<T>, item: T, rank: number, tie: number): void {
   const later = item.slot >= 0 && (rank > item.rank || (rank === item.rank && tie >= item.tie));

@@ -276,16 +276,16 @@ export function finishLease(
   bookLeaseTime(turn, entry.record);
   emitLease(turn, entry, endedEvents[as], reason);
   state.past.endedCount++;
+  const isTasks = entry.holder.kind === "task" && isTaskLease(entry.record);
   // Nobody observes the lease of a task itself; it only counts among the ended ones (A4).
-  if (!isTaskLease(entry.record)) noteEnd(turn, entry.record);
+  if (!isTasks) noteEnd(turn, entry.record);
   else if (state.past.recent.oldestOrdinal <= state.past.endedCount - limits.endsRememberedMax) forgetOld(state);
   if (as !== "RELEASED" && before.state !== "CLOSING") noteLost(turn, entry, before);
   if (entry.holder.kind === "agent") noteIdle(turn, entry.holder);
   const isAskedFor = entry.request !== null || entry.record.requestKey !== null;
-  if (isAskedFor || entry.parked !== null || entry.holder.kind === "task") {
-    state.consequences.push({ type: "lease_ended", lease: entry });
-  }
-  if (!isTaskLease(entry.record)) freeNameOf(turn, entry);
+  const concernsOthers = isAskedFor || entry.parked !== null || entry.holder.kind === "task";
+  if (concernsOthers) state.consequences.push({ type: "lease_ended", lease: entry });
+  if (!isTasks) freeNameOf(turn, entry);
 }
 
 /** There is room under the quota again: held polls are tried once more (T1, G2). */
@@ -296,7 +296,7 @@ export function offerAgain(turn: Turn): void {
 
 export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"], reason: string | null): void {
   // The events of a task tell of its lease (T10).
-  if (isTaskLease(entry.record)) return;
+  if (entry.holder.kind === "task" && isTaskLease(entry.record)) return;
   emit(turn, { type, tenant: entry.tenantId, at: turn.now, lease: entry.record, reason });
 }
 

@@ -15,7 +15,7 @@
  * for a pattern enters only what has changed.
  */
 import { limits } from "../contract/limits.ts";
-import { writes } from "../contract/predicates.ts";
+import { writing } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import type { Write } from "../contract/write-records.ts";
 import { type Probe, search } from "../index/resource-search.ts";
@@ -119,7 +119,7 @@ function leaveRecent({ state, tenant }: Place, number: number): void {
   if (stored === null && kept.size === 0 && recent.versionOf(number) === null) return;
   const record = recent.recordOf(number);
   const before = kept.get(record.resource)?.handle;
-  const isSuperseded = !writes(record.predicate) || (before !== undefined && isAfter(before.record, record));
+  const isSuperseded = !writing[record.predicate] || (before !== undefined && isAfter(before.record, record));
   if (!isSuperseded && before !== undefined) forget({ state, tenant }, before);
   if (isSuperseded || record.version === null || !recent.isLastWrite(number)) {
     if (stored !== null) drop(state, stored);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Predicate, writes } from "../contract/predicates.ts";
+import { type Predicate, writing } from "../contract/predicates.ts";
 import type { Write } from "../contract/write-records.ts";
 import { apply, createState } from "../kernel.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
@@ -107,7 +107,7 @@ class Both {
       },
     );
     const expected = own.filter(
-      (write) => writes(write.predicate) && write.at >= since && namesOverlap(canonicalName(write.resource), name),
+      (write) => writing[write.predicate] && write.at >= since && namesOverlap(canonicalName(write.resource), name),
     );
     assert.deepEqual(
       [...found.values()].sort((a, b) => a.fence - b.fence),
@@ -123,8 +123,8 @@ class Both {
       assert.deepEqual(this.recent.lastLook(entry, name, holder), last);
     }
     for (const [at, write] of this.list.entries()) {
-      if (write.tenant !== entry.record.id || write.resource !== asked || !writes(write.predicate)) continue;
-      const isLast = !own.some((one) => one.resource === asked && writes(one.predicate) && isAfter(one, write));
+      if (write.tenant !== entry.record.id || write.resource !== asked || !writing[write.predicate]) continue;
+      const isLast = !own.some((one) => one.resource === asked && writing[one.predicate] && isAfter(one, write));
       assert.equal(this.recent.isLastWrite(this.recent.first + at), isLast);
     }
   }

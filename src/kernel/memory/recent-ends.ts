@@ -17,7 +17,7 @@
  * Different names may share a chain, so that each hit is compared with the name. What was forgotten is still linked; a
  * chain is over where its links are older than the oldest end.
  */
-import { type Predicate, predicates, strengths, writes } from "../contract/predicates.ts";
+import { type Predicate, predicates, strengths, writing } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import type { Write } from "../contract/write-records.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
@@ -252,7 +252,7 @@ export class RecentEnds {
     this.linkStarts[slot] = this.linkEnd;
     if (tenant === null) return;
     this.readPrefixes(tenant, this.resources[slot] ?? "");
-    if (writes(this.predicateOf(slot))) {
+    if (writing[this.predicateOf(slot)]) {
       for (let depth = 0; depth < this.prefixCount; depth++) this.link(this.prefixes[depth] ?? 0, number);
       this.link(this.exactHash(), number);
     }

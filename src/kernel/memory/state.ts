@@ -9,7 +9,7 @@ import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import type { TextMap } from "../index/hash-tables.ts";
-import { createHeap, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
+import { createHeap, firstRank, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
 import type { KeyFilter } from "../index/key-filter.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
@@ -370,7 +370,7 @@ export function createLeaseEntry(record: Lease, holder: Holder, strength: Streng
 /** When a wait's timeout or another deadline is due; what was freed and is not served, at once. Infinity: nothing is. */
 export function nextDeadline({ waits, ends, unserved }: State): Millis {
   if (unserved.length > 0) return 0;
-  return Math.min(waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY, ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY);
+  return waits.heap.length === 0 ? firstRank(ends) : Math.min(firstRank(waits), firstRank(ends));
 }
 
 /**

@@ -39,6 +39,7 @@ import {
   type Turn,
   updateCounters,
   type WaitingClaim,
+  withLinked,
 } from "../memory/state.ts";
 import { noRequests, type TaskEntry } from "../memory/task-state.ts";
 import { type FirstRequestState, moveRequest } from "./request-states.ts";
@@ -341,27 +342,36 @@ export function endLeases(
   versionOf: ((lease: LeaseEntry) => string | null) | null = null,
 ): void {
   for (const lease of leases) {
-    const { linkedTo } = lease.record;
-    endOne(turn, lease, as, reason, versionOf);
     // What is left of a task's manifest ends with the attempt (T10).
-    if (linkedTo === null || lease.holder.kind === "task") continue;
-    const other = turn.tenant.leases.get(linkedTo);
-    if (other !== undefined) endOne(turn, other, as, reason, versionOf);
+    const halves = lease.holder.kind === "task" ? [lease] : withLinked(turn.tenant, lease);
+    for (const half of halves) endHalf(turn, half, as, reason, versionOf === null ? null : versionOf(half));
   }
 }
 
-function endOne(
+/** The same for one, whose version is known: no list and no function for each release. */
+export function endOneLease(
   turn: Turn,
   lease: LeaseEntry,
   as: EndedLeaseState,
   reason: string | null,
-  versionOf: ((lease: LeaseEntry) => string | null) | null,
+  version: string | null,
+): void {
+  if (lease.record.linkedTo === null) return endHalf(turn, lease, as, reason, version);
+  endLeases(turn, [lease], as, reason, () => version);
+}
+
+function endHalf(
+  turn: Turn,
+  lease: LeaseEntry,
+  as: EndedLeaseState,
+  reason: string | null,
+  version: string | null,
 ): void {
   if (!lease.alive || lease.record.state === "CLOSING") return;
   if (lease.request?.record.state === "BINDING") {
     return endBinding(turn, lease.request, "CANCELED", reason ?? as.toLowerCase());
   }
-  endLease(turn, lease, as, reason, versionOf === null ? null : versionOf(lease));
+  endLease(turn, lease, as, reason, version);
 }
 
 /** One failed or abandoned bind undoes the whole manifest. */
