@@ -80,8 +80,8 @@ export const edgeMutants: readonly Mutant[] = [
   {
     name: "sessions: a link signs in again and again",
     file: "../server/auth/sessions.ts",
-    find: "this.links.delete(id);",
-    replace: "",
+    find: "      links.delete(id);\n      return this.callerOf",
+    replace: "      return this.callerOf",
     tests: ofSessions,
   },
   {

@@ -51,6 +51,24 @@ test("S5: a key is shown once, and then an HttpOnly, SameSite=Strict cookie stan
   assert.match(out.headers.get("set-cookie") ?? "", /Max-Age=0/);
 });
 
+test("S5: a cookie alone opens no tool for clients that show their key in the call", async (t) => {
+  const client = await serve(t);
+  const { key } = await createKey(client, "operator");
+  const { cookie } = await signIn(client, { key });
+  const name = "asyncgate.create_task";
+  const create = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name, arguments: { type: "t", payload: {} } },
+  };
+  for (const path of ["/mcp/legivellum", "/mcp"]) {
+    const refused = await client.post(path, create, { headers: { cookie } });
+    assert.ok([401, 403].includes(refused.status), `${path}: ${refused.status} ${refused.text}`);
+  }
+  assert.equal((await client.get<{ tasks: unknown[] }>("/v1/tasks", { key })).body.tasks.length, 0);
+});
+
 test("S5: a cookie alone changes nothing: without the page's token, or from another origin, it is refused", async (t) => {
   const client = await serve(t, { allowedOrigins: ["https://other.example"] });
   const { key } = await createKey(client, "operator");
@@ -114,6 +132,23 @@ test("S5: a link signs in once, as the credential that made it, and an agent's t
   assert.deepEqual([asAgent.status, asAgent.body.role], [201, "agent"], "a session of its own acts as the agent alone");
   assert.equal((await client.post("/v1/revoke", { agent_id: "alice", reason: "r" }, asAgent.asPage)).status, 403);
   assert.equal((await client.get("/v1/leases", asAgent.asPage)).status, 200);
+});
+
+test("S5: a session makes no link, by which it would outlast itself, and no key pushes out another's links", async (t) => {
+  const client = await serve(t);
+  const { key: operator } = await createKey(client, "operator");
+  const { key: reader } = await createKey(client, "reader", operator);
+  const { asPage } = await signIn(client, { key: reader });
+  const own = await client.post("/v1/session/link", {}, asPage);
+  assert.deepEqual([own.status, own.body.error], [403, "forbidden"]);
+
+  const link = async (key: string) => (await client.post<{ path: string }>("/v1/session/link", {}, { key })).body.path;
+  const wanted = await link(operator);
+  const first = await link(reader);
+  for (let n = 0; n < 40; n++) await link(reader);
+  const last = await link(reader);
+  const redeem = async (path: string) => (await signIn(client, { code: path.slice(path.lastIndexOf("/") + 1) })).status;
+  assert.deepEqual([await redeem(wanted), await redeem(first), await redeem(last)], [201, 401, 201]);
 });
 
 test("S5: with --owner-only the owner's token makes the link, and nothing else signs in", async (t) => {

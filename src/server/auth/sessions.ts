@@ -17,9 +17,14 @@ import type { OwnerCredential } from "./owner.ts";
 
 const sessionMs = 12 * 60 * 60 * 1_000;
 export const linkMs = 60_000;
-/** Links that were made and not used; of more the oldest are forgotten. */
-const linksMax = 1_000;
+/** Links of one key that were made and not used; of more its oldest is forgotten, and no other key's. */
+const linksMax = 16;
 const prefix = "lhs1.";
+
+interface Link {
+  readonly secret: KeySecret;
+  readonly until: Millis;
+}
 
 export const csrfHeader = "leasehold-csrf";
 
@@ -28,7 +33,8 @@ export class Sessions {
   private readonly keys: Keys;
   private readonly agentTokens: AgentTokens;
   private readonly owner: OwnerCredential | null;
-  private readonly links = new Map<string, { readonly secret: KeySecret; readonly until: Millis }>();
+  /** By key, the links that it made, the oldest first. */
+  private readonly links = new Map<string, Map<string, Link>>();
 
   constructor(engine: Engine, keys: Keys, agentTokens: AgentTokens, owner: OwnerCredential | null) {
     this.engine = engine;
@@ -77,20 +83,33 @@ export class Sessions {
   /** Good once. */
   createLink(secret: KeySecret): string {
     const code = randomBytes(24).toString("base64url");
-    this.links.set(hashSecret(code), { secret, until: this.engine.now() + linkMs });
-    if (this.links.size > linksMax) {
-      const [oldest] = this.links.keys();
-      if (oldest !== undefined) this.links.delete(oldest);
-    }
+    const now = this.engine.now();
+    this.forgetLinks(now);
+    const links = this.links.get(secret.keyId) ?? new Map<string, Link>();
+    this.links.set(secret.keyId, links);
+    links.set(hashSecret(code), { secret, until: now + linkMs });
+    const [oldest] = links.keys();
+    if (links.size > linksMax && oldest !== undefined) links.delete(oldest);
     return code;
   }
 
   redeem(code: string): KeySecret | null {
+    this.forgetLinks(this.engine.now());
     const id = hashSecret(code);
-    const link = this.links.get(id);
-    this.links.delete(id);
-    if (link === undefined || this.engine.now() >= link.until) return null;
-    return this.callerOf(link.secret) === null ? null : link.secret;
+    for (const links of this.links.values()) {
+      const link = links.get(id);
+      if (link === undefined) continue;
+      links.delete(id);
+      return this.callerOf(link.secret) === null ? null : link.secret;
+    }
+    return null;
+  }
+
+  private forgetLinks(now: Millis): void {
+    for (const [keyId, links] of this.links) {
+      for (const [id, { until }] of links) if (now >= until) links.delete(id);
+      if (links.size === 0) this.links.delete(keyId);
+    }
   }
 
   /** The caller that a secret stands for, while it is good. */

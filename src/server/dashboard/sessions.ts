@@ -84,6 +84,8 @@ export function createSessionHandlers({ service, gate, isLoopback, version }: Se
         return void sendAnswer(reply.raw, answerJson(201, { path: "/", expires_in_ms: linkMs }));
       }
       if (secret === null) return void sendAnswer(reply.raw, notForAgents);
+      // A session could make itself last longer than it may, again and again.
+      if (caller.csrf !== undefined) return void sendAnswer(reply.raw, notForSessions);
       const path = `/#/sign-in/${sessions.createLink(secret)}`;
       sendAnswer(reply.raw, answerJson(201, { path, expires_in_ms: linkMs }));
     },
@@ -113,6 +115,7 @@ const invalid = errorAnswer(
   "unauthorized",
   "The key or link is not valid: it is unknown here, has expired, was deleted, or was used before. Links are good once.",
 );
+const notForSessions = errorAnswer("forbidden", "A session makes no link, which would outlast it; use a key.");
 const notForAgents = errorAnswer("forbidden", "An agent's token signs no browser in; use a key.");
 const unavailable = errorAnswer("database_unavailable", "The database is not available; try again.", {
   retry_after_ms: 1_000,

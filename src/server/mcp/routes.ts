@@ -89,7 +89,8 @@ export function createMcp(options: McpOptions): Mcp {
   /** Who is named by the arguments alone; admission has let the request in as nobody (S5). */
   function callerNaming({ headers, raw }: FastifyRequest, message: unknown): Caller | Answer {
     const token = tokenIn(message);
-    const shown = token === null ? headers : { ...headers, authorization: `Bearer ${token}` };
+    // A session's cookie counts only with the page's token, which admission did not ask for here (CSRF).
+    const shown = { ...headers, cookie: undefined, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
     const found = authenticate(service, shown, isLoopback);
     if (!isCaller(found)) {
       const refused = service.failedLogins.note(raw.socket.remoteAddress) ?? found;
