@@ -9,7 +9,7 @@ import type { Column } from "./table.ts";
 
 /** What a person wants to know of a lease, the most important first. */
 export const leaseColumns: readonly Column<Lease>[] = [
-  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "front", last: true },
+  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "middle", last: true },
   { title: "PREDICATE", cell: ({ predicate }) => predicate },
   { title: "AGENT", cell: ({ agent_id: agent }) => agent, gives: "end" },
   { title: "LEFT", cell: leftText, colour: leftColour },

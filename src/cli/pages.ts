@@ -12,7 +12,10 @@ export interface Page {
   readonly cursor: string | null;
 }
 
-type Answer<K extends string, T> = Readonly<Record<K, readonly T[]>> & { readonly next_cursor: string | null };
+type Answer<K extends string, T> = Readonly<Record<K, readonly T[]>> & {
+  readonly next_cursor: string | null;
+  readonly sequence?: number;
+};
 
 export interface Listed<T> {
   readonly items: readonly T[];
@@ -20,19 +23,26 @@ export interface Listed<T> {
   readonly hasMore: boolean;
 }
 
+export interface ListedSince<T> extends Listed<T> {
+  /** The last event that the first page is sure to include; null where the server does not say. */
+  readonly sequence: number | null;
+}
+
 export async function listAll<K extends string, T>(
   field: K,
   limit: number,
   ask: (page: Page) => Promise<Answer<K, T>>,
-): Promise<Listed<T>> {
+): Promise<ListedSince<T>> {
   const items: T[] = [];
+  let sequence: number | null = null;
   let cursor: string | null = null;
   do {
     const page: Answer<K, T> = await ask({ limit: Math.min(pageMax, limit - items.length), cursor });
+    if (cursor === null) sequence = page.sequence ?? null;
     items.push(...page[field]);
     cursor = page.next_cursor;
   } while (cursor !== null && items.length < limit);
-  return { items, hasMore: cursor !== null };
+  return { items, hasMore: cursor !== null, sequence };
 }
 
 export function limitOf(call: Call): number {

@@ -1,19 +1,20 @@
 /** Rows in columns: aligned and cut to the terminal's width for people, with tabs between for programs. */
 import type { Colour, Paint } from "./paint.ts";
-import { cut, cutFront, padTo, plain, widthOf } from "./plain-text.ts";
+import { cut, cutMiddle, padTo, plain, widthOf } from "./plain-text.ts";
 
 export interface Column<T> {
   readonly title: string;
   readonly cell: (row: T) => string;
   readonly colour?: (row: T) => Colour | null;
-  /** Gives way where the terminal is narrow: its end or its front is cut. */
-  readonly gives?: "end" | "front";
+  /** Gives way where the terminal is narrow: its end, or, of names, its middle is cut. */
+  readonly gives?: "end" | "middle";
   /** Gives way after all others: what the row is about. */
   readonly last?: true;
 }
 
 const gap = 2;
-const narrowest = 8;
+/** As narrow as columns get; on a terminal that is too narrow even so, the second holds. */
+const narrowest = [8, 3] as const;
 
 export function tableText<T>(
   rows: readonly T[],
@@ -30,7 +31,7 @@ export function tableText<T>(
     texts
       .map((text, index) => {
         const width = widths[index] ?? 0;
-        const fitted = columns[index]?.gives === "front" ? cutFront(text, width) : cut(text, width);
+        const fitted = columns[index]?.gives === "middle" ? cutMiddle(text, width) : cut(text, width);
         return painted(index === texts.length - 1 ? fitted : padTo(fitted, width), index);
       })
       .join(" ".repeat(gap))
@@ -57,16 +58,18 @@ export function tabbedText<T>(rows: readonly T[], columns: readonly Column<T>[])
 /** Takes from the widest of those that give way until the whole fits, or none has anything left to give. */
 function narrow<T>(widths: number[], columns: readonly Column<T>[], terminalWidth: number): void {
   const total = () => widths.reduce((sum, width) => sum + width + gap, -gap);
-  while (total() > terminalWidth) {
-    const giving = [...columns.keys()].filter(
-      (index) => columns[index]?.gives !== undefined && (widths[index] ?? 0) > narrowest,
-    );
+  for (const least of narrowest) {
+    const giving = [...columns.keys()].filter((index) => columns[index]?.gives !== undefined);
     const first = giving.filter((index) => columns[index]?.last !== true);
-    let widest = -1;
-    for (const index of first.length > 0 ? first : giving) {
-      if ((widths[index] ?? 0) > (widths[widest] ?? 0)) widest = index;
+    while (total() > terminalWidth) {
+      const widest = widestOf(widths, first, least) ?? widestOf(widths, giving, least);
+      if (widest === null) break;
+      widths[widest] = (widths[widest] ?? 0) - 1;
     }
-    if (widest === -1) return;
-    widths[widest] = (widths[widest] ?? 0) - 1;
   }
+}
+
+function widestOf(widths: readonly number[], among: readonly number[], least: number): number | null {
+  const [widest] = among.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
+  return widest !== undefined && (widths[widest] ?? 0) > least ? widest : null;
 }

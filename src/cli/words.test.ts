@@ -59,11 +59,11 @@ test("a table is as wide as the terminal where something can give way, and a pip
   ];
   const columns = [
     { title: "ID", cell: ({ id }: { id: string }) => id },
-    { title: "NAME", cell: ({ name }: { name: string }) => name, gives: "front" as const },
+    { title: "NAME", cell: ({ name }: { name: string }) => name, gives: "middle" as const },
   ];
   assert.equal(
     tableText(rows, columns, createPaint(false), 24),
-    "ID      NAME\nlse_1   …me/of/a/file.ts\nlse_22  X:/b\n",
+    "ID      NAME\nlse_1   FILE:/…a/file.ts\nlse_22  X:/b\n",
   );
   assert.equal(tabbedText(rows, columns), "lse_1\tFILE:/a/very/long/name/of/a/file.ts\nlse_22\tX:/b\n");
 });

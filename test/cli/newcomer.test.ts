@@ -103,7 +103,7 @@ describe("the operator's day", () => {
       const { stdout } = await server.line(["ls", "LOCK:/w", "--waiters"]);
       return stdout === "" ? null : stdout;
     }, "a waiter");
-    assert.match(shown, /^MUTATES LOCK:\/w\tagt_\w+\tby\t[\d.]+s\tfirst holds MUTATES LOCK:\/w/);
+    assert.match(shown, /^MUTATES LOCK:\/w\tagt_\w+\tstands by\t[\d.]+s\tfirst holds MUTATES LOCK:\/w/);
     assert.doesNotMatch(shown, /undefined/);
     second.child.kill("SIGTERM");
     await second.ended;

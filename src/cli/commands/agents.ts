@@ -2,53 +2,71 @@
 import { wireAgentStates } from "../../protocol/schema/vocabulary.ts";
 import type { Agent } from "../../sdk/wire.ts";
 import { agentToken } from "../acting.ts";
+import { agentsPart, doingColumns, listedAgents, readAgents } from "../agent-doing.ts";
 import type { Command } from "../command.ts";
-import { limitFlag, showList } from "../pages.ts";
+import { longFlag } from "../lease-words.ts";
+import { limitFlag, listText, showList } from "../pages.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
+import { PartState } from "../watch/part.ts";
+import { watchFlag, watchLists } from "../watch/watch.ts";
 
 const columns: readonly Column<Agent>[] = [
-  { title: "AGENT", cell: ({ agent_id: id }) => id, gives: "end" },
+  { title: "AGENT", cell: ({ agent_id: id }) => id, gives: "end", last: true },
   { title: "STATE", cell: ({ state, paused_by_operator: paused }) => (paused ? `${state}, paused` : state) },
   { title: "PRIORITY", cell: ({ priority_timestamp: priority }) => String(priority) },
   { title: "EPOCH", cell: ({ epoch }) => String(epoch) },
   { title: "DIED", cell: ({ attempts }) => String(attempts) },
   { title: "SINCE", cell: ({ registered_at: at }) => at },
-  {
-    title: "LABELS",
-    cell: ({ labels }) =>
-      Object.entries(labels)
-        .map(([name, value]) => `${name}=${value}`)
-        .join(" "),
-    gives: "end",
-  },
+  { title: "LABELS", cell: ({ labels }) => labelsText(labels), gives: "end" },
 ];
+
+function labelsText(labels: Agent["labels"]): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+}
 
 export const commands: readonly Command[] = [
   {
     name: "agents",
     summary: "lists agents, or shows one",
-    usage: "[ID] [--state STATE] [--all]",
-    about: "Agents that have ended are shown with --all, or with their --state.",
+    usage: "[ID] [--state STATE] [--all] [--watch]",
+    about: `Agents that have ended are shown with --all, or with their --state. A terminal shows what each does: who holds,
+waits, stands by, or got DIE and when it comes back; -l shows priorities, epochs and dates.`,
     flags: {
       state: { sign: "STATE", words: `only in this state: ${wireAgentStates.join(", ")}`, choices: wireAgentStates },
       all: { words: "those that have ended too" },
+      long: longFlag,
+      watch: watchFlag,
       limit: limitFlag,
     },
     examples: [
       ["leasehold agents", "all of them"],
       ["leasehold agents --state PAUSED", "which are held up?"],
+      ["leasehold agents --watch", "who does what, as it changes"],
       ["leasehold agents refactorer-7 --json", "one, for a script"],
     ],
     run: async (call) => {
+      const { out } = call;
       const state = call.choice("state", wireAgentStates);
-      if (call.word !== "") return call.out.row(await call.ask("get_agent", { agent_id: call.word }), columns);
-      const isAll = state !== null || call.isSet("all");
+      if (call.word !== "") {
+        if (call.isSet("watch"))
+          throw new UsageProblem("--watch is of the list; `leasehold events -f --agent ID` follows one");
+        return out.row(await call.ask("get_agent", { agent_id: call.word }), columns);
+      }
+      const isListed = listedAgents(state, state !== null || call.isSet("all"));
+      const isShort = out.isTerminal && !call.isSet("long");
+      if (call.isSet("watch"))
+        return watchLists(call, { lists: [new PartState(agentsPart(call, state, isListed, isShort))] });
+      if (isShort) {
+        const read = await readAgents(call, state, isListed);
+        return void out.print(listText(call, read, doingColumns, "There are no agents."));
+      }
       return showList(call, "agents", columns, "There are no agents.", async (page) => {
         const answer = await call.ask("list_agents", { ...page, state });
-        const live = ({ state: now }: Agent) => now !== "COMPLETED" && now !== "ABORTED";
-        return isAll ? answer : { ...answer, agents: answer.agents.filter(live) };
+        return { ...answer, agents: answer.agents.filter(isListed) };
       });
     },
   },

@@ -36,7 +36,7 @@ const listColumns: readonly Column<CellView>[] = [
 ];
 
 const hostedColumns: readonly Column<Hosted>[] = [
-  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "front" },
+  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "middle" },
   { title: "DRIVER", cell: ({ driver }) => driver ?? "-" },
   { title: "STATE", cell: hostedState, colour: (hosted) => (hostedState(hosted) === "READY" ? "green" : "red") },
   { title: "CAPACITY", cell: ({ capacity }) => (capacity === null ? "-" : String(capacity)) },

@@ -20,8 +20,8 @@ const columns: readonly Column<Named>[] = [
   { title: "PROFILE", cell: ({ name }) => name },
   { title: "URL", cell: ({ url }) => url },
   { title: "TENANT", cell: ({ tenant }) => tenant ?? "" },
-  { title: "KEY FILE", cell: ({ key_file: file }) => file ?? "", gives: "front" },
-  { title: "CA", cell: ({ tls_ca: file }) => file ?? "", gives: "front" },
+  { title: "KEY FILE", cell: ({ key_file: file }) => file ?? "", gives: "middle" },
+  { title: "CA", cell: ({ tls_ca: file }) => file ?? "", gives: "middle" },
 ];
 
 /** Files are remembered by their whole paths: a profile is used from every folder. */

@@ -8,7 +8,7 @@ import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
 const columns: readonly Column<Resource>[] = [
-  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "front" },
+  { title: "RESOURCE", cell: ({ resource }) => resource, gives: "middle" },
   { title: "STATE", cell: ({ state }) => state, colour: ({ state }) => (state === "READY" ? "green" : "red") },
   { title: "CAPACITY", cell: capacityWords },
   { title: "CELL", cell: ({ cell }) => cell ?? "-" },

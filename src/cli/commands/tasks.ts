@@ -5,13 +5,16 @@ import type { Explained, OperationInputs, Task } from "../../sdk/wire.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { readIntents } from "../manifest.ts";
-import { limitFlag, showList } from "../pages.ts";
+import { limitFlag, limitOf, listAll, type Page, showList } from "../pages.ts";
 import type { Colour } from "../paint.ts";
 import { plain, plainLines } from "../plain-text.ts";
 import { messageOf, UsageProblem } from "../problem.ts";
 import { untilStopped } from "../stop-signals.ts";
 import type { Column } from "../table.ts";
 import { hasEnded, type TaskWithReceipts, waitForTasks, waitLimitFlag } from "../task-waiting.ts";
+import { PartState } from "../watch/part.ts";
+import { tasksPart } from "../watch/tasks-part.ts";
+import { watchFlag, watchLists } from "../watch/watch.ts";
 import { receiptColumns } from "./receipts.ts";
 
 const taskColours: Readonly<Record<Task["status"], Colour>> = {
@@ -36,7 +39,7 @@ const taskColumns: readonly Column<Task>[] = [
     gives: "end",
   },
   { title: "FOR", cell: ({ principal_ai: principal }) => principal, gives: "end" },
-  { title: "SUMMARY", cell: ({ task_summary: summary }) => summary ?? "", gives: "end" },
+  { title: "SUMMARY", cell: ({ task_summary: summary }) => summary ?? "", gives: "end", last: true },
 ];
 
 const shortColumns: readonly Column<Task>[] = [
@@ -120,16 +123,19 @@ within --wait. It goes on through a restart of the server.`,
   {
     name: "tasks ls",
     summary: "lists tasks: live ones first, then those that have ended",
-    usage: "[--status STATUS] [--type TYPE]",
-    flags: { ...listFlags, limit: limitFlag },
+    usage: "[--status STATUS] [--type TYPE] [--watch]",
+    flags: { ...listFlags, watch: watchFlag, limit: limitFlag },
     examples: [
       ["leasehold tasks ls", "all of them"],
+      ["leasehold tasks ls --watch", "and what becomes of them"],
       ["leasehold tasks ls --status dead", "those that no worker could do"],
     ],
-    run: (call) =>
-      showList(call, "tasks", taskColumns, "There are no tasks.", (page) =>
-        call.ask("list_tasks", { ...page, ...call.fields(listFlags) }),
-      ),
+    run: (call) => {
+      const ask = (page: Page) => call.ask("list_tasks", { ...page, ...call.fields(listFlags) });
+      if (!call.isSet("watch")) return showList(call, "tasks", taskColumns, "There are no tasks.", ask);
+      const read = () => listAll("tasks", limitOf(call), ask);
+      return watchLists(call, { lists: [new PartState(tasksPart(read, taskColumns, call.fields(listFlags)))] });
+    },
   },
   {
     name: "tasks show",

@@ -19,7 +19,7 @@ interface Verified {
 const columns: readonly Column<Verified>[] = [
   { title: "LEASE", cell: ({ id }) => id },
   { title: "STATE", cell: ({ state }) => state, colour: ({ state }) => (state === "ACTIVE" ? "green" : "red") },
-  { title: "RESOURCE", cell: ({ resource = "" }) => resource, gives: "front" },
+  { title: "RESOURCE", cell: ({ resource = "" }) => resource, gives: "middle" },
   { title: "FENCE", cell: ({ fence }) => (fence === undefined ? "" : String(fence)) },
   { title: "LEFT", cell: ({ expires_in_ms: left = 0 }) => (left > 0 ? showDuration(left) : "-") },
 ];

@@ -14,8 +14,11 @@ const csi = "\u001b[";
 const enter = `${csi}?1049h${csi}?25l${csi}?7l`;
 const leave = `${csi}?7h${csi}?25h${csi}?1049l`;
 
+type Listener = [NodeJS.EventEmitter, ...Parameters<NodeJS.EventEmitter["on"]>];
+
+/** Without an input there are no keys, and only signals end it. */
 export function openScreen(
-  input: ReadStream,
+  input: ReadStream | null,
   output: WriteStream,
   { onKey, onResize }: { readonly onKey: (key: string) => void; readonly onResize: () => void },
 ): Screen {
@@ -25,16 +28,16 @@ export function openScreen(
     if (isOpen) return;
     isOpen = true;
     shown = [];
-    input.setRawMode(true);
-    input.resume();
+    input?.setRawMode(true);
+    input?.resume();
     output.write(enter);
   };
   const giveBack = (): void => {
     if (!isOpen) return;
     isOpen = false;
     output.write(leave);
-    input.setRawMode(false);
-    input.pause();
+    input?.setRawMode(false);
+    input?.pause();
   };
   const onData = (chunk: Buffer): void => {
     for (const key of keysIn(chunk.toString())) {
@@ -60,8 +63,8 @@ export function openScreen(
     process.stderr.write(`leasehold: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     process.exit(1);
   };
-  const listeners: [NodeJS.EventEmitter, ...Parameters<NodeJS.EventEmitter["on"]>][] = [
-    [input, "data", onData],
+  const listeners: Listener[] = [
+    ...(input === null ? [] : [[input, "data", onData] satisfies Listener]),
     [output, "resize", resized],
     [process, "SIGCONT", onContinue],
     [process, "exit", giveBack],
