@@ -19,8 +19,8 @@ export function blockedReason(
   const first = blockers[0]?.resource ?? "it";
   return [
     `Leasehold: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.${untrustedWords(blockers)}`,
-    "Do not write there by another way. Go on with other work, and when the lease has ended read the file again and then make your change;",
-    `\`leasehold ls ${quoted(first)}\` shows who holds it.`,
+    `Do not write there by another way. Go on with other work, or wait with \`leasehold wait ${quoted(first)}\`;`,
+    "then read the file again and make your change.",
     ...(retryAfterMs === null ? [] : [`Try again in ${remaining(retryAfterMs)} at the earliest.`]),
     ...(given.length > 0
       ? [

@@ -85,7 +85,7 @@ for (const [tool, dialect] of Object.entries(dialects) as [GuardedTool, Dialect]
     for (const { denied } of [write, shell]) {
       assert.match(denied ?? "", new RegExp(`${tool}-${tool}-one holds FILE:/shop/${path}`));
       assert.match(denied ?? "", /MUTATES, for ".+", (?:4 min \d+|5 min 0|\d+) s left/);
-      assert.match(denied ?? "", /read the file again.*leasehold ls/);
+      assert.match(denied ?? "", /leasehold wait.*read the file again/);
     }
     assert.equal(elsewhere.denied, null, "who only reads is not stopped");
 

@@ -1,7 +1,7 @@
 /** How hooks start the command line: by its name where that works for everybody, else by where it lies. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { GuardedTool } from "../payload.ts";
 import { quoted } from "../words.ts";
@@ -52,9 +52,24 @@ export function isThereWords(program: string): string {
   return `command -v ${first} >/dev/null 2>&1`;
 }
 
+/**
+ * The search path that a coding agent will have later. npm and npx put folders of their own in front while a command runs: a
+ * `leasehold` that is found there alone is gone when `npx leasehold init` has ended, and hooks that name it would let
+ * everything pass.
+ */
+export function lastingPath(path: string): string {
+  const isPassing = (folder: string) => /[/\\](?:node_modules[/\\]\.bin|node-gyp-bin)[/\\]?$/.test(folder);
+  return path
+    .split(delimiter)
+    .filter((folder) => !isPassing(folder))
+    .join(delimiter);
+}
+
 function works(program: string): boolean {
+  const { PATH = "" } = process.env;
   try {
-    execFileSync(program, ["--version"], { stdio: "ignore", timeout: 10_000 });
+    const env = { ...process.env, PATH: lastingPath(PATH) };
+    execFileSync(program, ["--version"], { stdio: "ignore", timeout: 10_000, env });
     return true;
   } catch {
     return false;

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { type GuardedTool, moments } from "../payload.ts";
 import type { Environment } from "../settings.ts";
+import { lastingPath } from "./program.ts";
 
 export type CheckResult =
   /** The second session was refused with these words. */
@@ -40,7 +41,9 @@ export async function stageConflict(
       tool_name: writers[tool],
       tool_input: { file_path: join(root, file), content: "" },
     };
-    return runCommand(command(event), root, JSON.stringify(payload), { ...environment, CLAUDE_PROJECT_DIR: root });
+    const { PATH = "" } = environment;
+    const env = { ...environment, PATH: lastingPath(PATH), CLAUDE_PROJECT_DIR: root };
+    return runCommand(command(event), root, JSON.stringify(payload), env);
   };
   const [one = "", two = ""] = sessions;
   try {
