@@ -10,6 +10,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { codecText } from "./generate/codec.ts";
 import { distribution } from "./generate/distribution.ts";
+import { httpPageText } from "./generate/http-page.ts";
 import { inputsText } from "./generate/inputs.ts";
 import { pageReceiptText } from "./generate/page-receipt.ts";
 import { receiptText } from "./generate/receipt.ts";
@@ -21,13 +22,14 @@ const generated: Readonly<Record<string, () => string>> = {
   "src/ledger/receipt-members.gen.ts": receiptText,
   "src/sdk/wire.ts": wireText,
   "dashboard/src/ledger/receipt-members.gen.ts": pageReceiptText,
+  "docs/http.md": httpPageText,
   ...distribution,
 };
 
 /** The generated files that differ from what is there. */
 export function findStale(): readonly { readonly path: string; readonly text: string }[] {
   return Object.entries(generated)
-    .map(([path, write]) => ({ path, text: formatted(path, write()) }))
+    .map(([path, write]) => ({ path, text: path.endsWith(".md") ? write() : formatted(path, write()) }))
     .filter(({ path, text }) => text !== current(path));
 }
 

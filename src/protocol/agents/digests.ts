@@ -36,7 +36,7 @@ export const saveDigest = command({
     ...example,
     checkpoint_id: "step-3",
     resume_point: "tests written, login() not yet renamed",
-    context: { branch: "rename-login", done: ["src/auth.test.ts"] },
+    context: { branch: "rename-login", done: ["src/auth.ts"] },
     intent_backlog: [{ predicate: "MUTATES", resource: "FILE:/shop/src/auth.ts" }],
     resolution_strategy: "RETRY",
   },

@@ -54,7 +54,7 @@ const about =
   "null. Texts hold no U+0000 and no half of a surrogate pair. Every error is `{error, detail, …}` with a stable code.";
 
 const tags: Readonly<Record<Tag, string>> = {
-  Agents: "Who asks.",
+  Agents: "Registering, resuming, pausing.",
   Acquiring: "A manifest in, a verdict out.",
   Holding: "Keeping leases, and ending them.",
   Resources: "What can be leased, where that has to be said.",
