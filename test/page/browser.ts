@@ -3,8 +3,18 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import chromium from "@sparticuz/chromium";
-import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium as driver,
+  type LaunchOptions,
+  type Page,
+} from "playwright-core";
+
+const launchAttempts = 60;
+const launchPauseMs = 500;
 
 /** Pictures of the run, to be looked at: kept when it is over, and replaced by those of the next. */
 export const pictures = join(
@@ -13,12 +23,23 @@ export const pictures = join(
 );
 
 export async function openBrowser(): Promise<Browser> {
-  return driver.launch({
-    executablePath: await chromium.executablePath(),
+  return launch({
     // Chromium's own rules for pages stay as they are for users.
     args: chromium.args.filter((arg) => !/web-security|insecure|single-process/.test(arg)),
     headless: true,
   });
+}
+
+/** Test files run at once, and the first of them unpacks the program: until it is whole, the others cannot start it. */
+export async function launch(options: LaunchOptions): Promise<Browser> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await driver.launch({ ...options, executablePath: await chromium.executablePath() });
+    } catch (error) {
+      if (attempt === launchAttempts || !/ETXTBSY/.test(String(error))) throw error;
+      await sleep(launchPauseMs);
+    }
+  }
 }
 
 export interface OpenPage {

@@ -7,8 +7,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import chromium from "@sparticuz/chromium";
-import { type Browser, chromium as driver, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { run } from "../package/packing.ts";
+import { launch } from "../page/browser.ts";
 import { serve } from "./harness.ts";
 
 /** Plain JavaScript, as the package has it; only what the SDK reaches. */
@@ -48,8 +49,7 @@ async function pagesFrom(t: TestContext, folder: string): Promise<string> {
 
 async function openBrowser(t: TestContext): Promise<Browser | string> {
   try {
-    const browser = await driver.launch({
-      executablePath: await chromium.executablePath(),
+    const browser = await launch({
       // Chromium's sandbox rules for pages stay as for users.
       args: chromium.args.filter((arg) => !/web-security|insecure/.test(arg)),
       headless: true,
