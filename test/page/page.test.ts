@@ -42,7 +42,10 @@ test("who is in the way is said on the lane, on the edge, and with both manifest
     .getByText(/gave way to writer on/)
     .waitFor();
   await go(page, "#/waits");
-  await page.locator(".graph-edge", { hasText: /waits in line · \d:\d\d/ }).first().waitFor();
+  await page
+    .locator(".graph-edge", { hasText: /waits in line · \d:\d\d/ })
+    .first()
+    .waitFor();
   await page.locator(".graph-edge", { hasText: "stands by · " }).first().waitFor();
   await page.locator(".graph-node.other", { hasText: "a person" }).waitFor();
   await page.locator(".edge", { hasText: "planner" }).click();
