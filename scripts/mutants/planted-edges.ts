@@ -7,6 +7,7 @@ const ofLeadership = ["src/engine/leadership.test.ts"];
 const ofSessions = ["test/page/sessions.test.ts"];
 const ofTheHelper = ["test/guard/identity.test.ts"];
 const ofTop = ["src/cli/top/top.test.ts"];
+const ofCompletion = ["test/cli/completion.test.ts"];
 const ofTraces = ["test/server/traceparent.test.ts"];
 const ofSpans = ["test/server/tracing.test.ts"];
 
@@ -184,5 +185,26 @@ export const edgeMutants: readonly Mutant[] = [
     find: '"leasehold.rows": rows,',
     replace: '"leasehold.rows": 0 * rows,',
     tests: ofSpans,
+  },
+  {
+    name: "completion: bash runs what another agent called a file",
+    file: "../cli/completion-scripts.ts",
+    find: `printf -v quoted '%q' "`,
+    replace: `eval quoted="`,
+    tests: ofCompletion,
+  },
+  {
+    name: "completion: a server that is silent is waited for",
+    file: "../cli/completing.ts",
+    find: "const answerMs = 700;",
+    replace: "const answerMs = 7_000;",
+    tests: ofCompletion,
+  },
+  {
+    name: "completion: the server that the line names is not asked",
+    file: "../cli/completing.ts",
+    find: "readAddress(line, environment, cwd)",
+    replace: "readAddress({ ...line, texts: () => [], text: () => null, isSet: () => false }, environment, cwd)",
+    tests: ofCompletion,
   },
 ];

@@ -14,7 +14,7 @@ export interface Acting {
   readonly isNew: boolean;
 }
 
-export const agentFlag: Flag = { sign: "ID", words: "act as this agent; also LEASEHOLD_AGENT_ID" };
+export const agentFlag: Flag = { sign: "ID", names: "agent", words: "act as this agent; also LEASEHOLD_AGENT_ID" };
 
 /** The agent that the flag or the environment names; null where none is. */
 export function agentNamed({ text, environment }: Call): string | null {

@@ -18,7 +18,11 @@ export const globalFlags: Flags = {
     many: true,
     words: `the server [${defaultUrl}], or several of a cluster, given again or with commas between; also LEASEHOLD_URL`,
   },
-  profile: { sign: "NAME", words: "a server that `leasehold profiles` knows; also LEASEHOLD_PROFILE" },
+  profile: {
+    sign: "NAME",
+    names: "profile",
+    words: "a server that `leasehold profiles` knows; also LEASEHOLD_PROFILE",
+  },
   key: { sign: "KEY", words: "a key or an agent's token; better in LEASEHOLD_KEY" },
   "key-file": { sign: "FILE", words: "a file with the key, its owner's alone; also LEASEHOLD_KEY_FILE" },
   "tls-ca": { sign: "FILE", words: "the CA of an https server, in PEM; also LEASEHOLD_CA or LEASEHOLD_TLS_CA" },
@@ -27,7 +31,7 @@ export const globalFlags: Flags = {
   insecure: {
     words: "send the key over plain http to another machine, where others can read it; also LEASEHOLD_INSECURE=1",
   },
-  tenant: { sign: "ID", words: "the tenant, for operators; also LEASEHOLD_TENANT" },
+  tenant: { sign: "ID", names: "tenant", words: "the tenant, for operators; also LEASEHOLD_TENANT" },
   timeout: { sign: "TIME", words: "how long the server may take to answer [30s]; also LEASEHOLD_TIMEOUT" },
   ...localFlags,
 };

@@ -4,6 +4,20 @@ import type { OperationAnswers } from "../sdk/wire.ts";
 import type { Address } from "./connection.ts";
 import type { Output } from "./output.ts";
 
+/** What a value can name: completion looks it up. */
+export type Named =
+  | "resource"
+  | "lease"
+  | "agent"
+  | "task"
+  | "task type"
+  | "tenant"
+  | "key"
+  | "cell"
+  | "policy"
+  | "profile"
+  | "file";
+
 export interface Flag {
   /** Stands for the value in the help; a flag without one is on or off. */
   readonly sign?: string;
@@ -15,6 +29,8 @@ export interface Flag {
   readonly field?: string;
   /** The values that there are. */
   readonly choices?: readonly string[];
+  /** What it names, where the sign does not tell: an ID is one of many. */
+  readonly names?: Named;
   /** The least number, 0 if left out. */
   readonly min?: number;
 }
@@ -30,6 +46,8 @@ export interface Command {
   readonly usage?: string;
   /** How many words it takes, where the usage does not tell by itself. */
   readonly words?: readonly [min: number, max: number];
+  /** What its words name, where the usage does not tell. */
+  readonly names?: Named;
   /** A paragraph or two for its own help. */
   readonly about?: string;
   /** Beside those that every command has. */
@@ -72,8 +90,8 @@ export interface Call {
   connect(): Promise<Client>;
   /** One call of that server. */
   ask<N extends OperationName>(name: N, input: OperationInput<N>, options?: CallOptions): Promise<OperationAnswers[N]>;
-  /** All commands there are. */
-  commands(): Promise<readonly Command[]>;
+  /** All commands there are, or those whose names begin with this word. */
+  commands(first?: string): Promise<readonly Command[]>;
   /** The server's address. */
   readonly url: string;
   readonly key: string | null;

@@ -57,7 +57,7 @@ async function runLine(args: readonly string[], environment: Environment): Promi
         client ??= connect(address);
         return client;
       },
-      commands: allCommands,
+      commands: (first) => (first === undefined ? allCommands() : commandsUnder(first)),
       ask: async (name, input, options) => {
         const asked = (await call.connect()).call(name, input, options);
         return notingSilence(asked, () => out.note(`waits for ${url} to answer`));

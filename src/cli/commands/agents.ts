@@ -32,6 +32,7 @@ export const commands: readonly Command[] = [
   {
     name: "agents",
     summary: "lists agents, or shows one",
+    names: "agent",
     usage: "[ID] [--state STATE] [--all] [--watch]",
     about: `Agents that have ended are shown with --all, or with their --state. A terminal shows what each does: who holds,
 waits, stands by, or got DIE and when it comes back; -l shows priorities, epochs and dates.`,
@@ -73,6 +74,7 @@ waits, stands by, or got DIE and when it comes back; -l shows priorities, epochs
   {
     name: "agents register",
     summary: "registers an agent, or takes one up, and shows its token",
+    names: "agent",
     usage: "[ID] [--label NAME=VALUE]",
     about: "A known id is taken up: its older instance is refused from then on, and its leases get new fences.",
     flags: { label: { sign: "NAME=VALUE", words: "a label", many: true } },
@@ -92,6 +94,7 @@ waits, stands by, or got DIE and when it comes back; -l shows priorities, epochs
     name: "agents restart",
     summary: "announces that an agent restarts: leases that it misses meanwhile are held for it",
     usage: "ID",
+    names: "agent",
     about:
       "For 15 s after its expiry a missed lease is reserved and not honoured (L9). The agent ends this with verify-all " +
       "(`leasehold verify`), and its next heartbeats or renewals revive what was held.",
@@ -102,6 +105,7 @@ waits, stands by, or got DIE and when it comes back; -l shows priorities, epochs
     name: "agents pause",
     summary: "pauses an agent: what it acquires is answered PAUSED",
     usage: "ID",
+    names: "agent",
     about: "What it holds stays. `leasehold agents unpause` ends the pause.",
     examples: [["leasehold agents pause refactorer-7", "until somebody has checked it"]],
     run: async (call) => call.out.row(await call.ask("pause_agent", { agent_id: call.word }), columns),
@@ -110,6 +114,7 @@ waits, stands by, or got DIE and when it comes back; -l shows priorities, epochs
     name: "agents unpause",
     summary: "ends an agent's pause",
     usage: "ID",
+    names: "agent",
     examples: [["leasehold agents unpause refactorer-7", "go on"]],
     run: async (call) => call.out.row(await call.ask("unpause_agent", { agent_id: call.word }), columns),
   },

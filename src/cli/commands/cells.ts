@@ -59,6 +59,7 @@ export const commands: readonly Command[] = [
   {
     name: "cells",
     summary: "lists cells, or shows what one hosts",
+    names: "cell",
     usage: "[ID] [--watch]",
     about:
       "`leasehold cell` runs one. With --watch it shows them again whenever something has changed, until it is stopped.",
@@ -98,6 +99,7 @@ export const commands: readonly Command[] = [
   {
     name: "cells withdraw",
     summary: "withdraws a cell: no new leases on what it hosts",
+    names: "cell",
     usage: "ID [--revoke]",
     about: "Live leases run out, or are revoked with --revoke. `leasehold cells readmit` undoes this.",
     flags: { revoke: { words: "revoke its live leases" } },
@@ -115,6 +117,7 @@ export const commands: readonly Command[] = [
     name: "cells readmit",
     summary: "undoes the withdrawal of a cell",
     usage: "ID",
+    names: "cell",
     examples: [["leasehold cells readmit lab-1", "what it hosts can be leased again"]],
     run: async (call) => call.out.row(await call.ask("readmit_cell", { cell: call.word }), stateColumns),
   },

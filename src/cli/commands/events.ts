@@ -20,7 +20,7 @@ connection without a gap. The first figure of a line is the number to go on afte
     since: { sign: "N", words: "only what came after this number" },
     type: { sign: "TYPE", words: "only of this type, such as lease.granted", many: true, choices: eventTypes },
     resource: { sign: "RES", words: "only what overlaps with this name" },
-    agent: { sign: "ID", words: "only of this agent" },
+    agent: { sign: "ID", names: "agent", words: "only of this agent" },
     number: { short: "n", sign: "N", words: "only the last N of history [20 on a terminal, all in a pipe]" },
     limit: { sign: "N", words: "end after N events" },
   },

@@ -85,7 +85,7 @@ export const commands: readonly Command[] = [
 created only with --yes, or after a question. With --data it is created in the data itself: this is how a server that
 listens beyond loopback gets its first key.`,
     flags: {
-      role: { sign: "ROLE", words: `one of ${roles.join(", ")}` },
+      role: { sign: "ROLE", words: `one of ${roles.join(", ")}`, choices: roles },
       label: { sign: "TEXT", words: "what it is for" },
       ...scopeFlags,
       "expires-in": expiresFlag,
@@ -132,7 +132,7 @@ listens beyond loopback gets its first key.`,
     name: "keys list",
     summary: "lists keys, without their secrets",
     usage: "[--tenant ID] [--role ROLE] [--data DIR]",
-    flags: { role: { sign: "ROLE", words: "only of this role" }, limit: limitFlag, data: dataFlag },
+    flags: { role: { sign: "ROLE", words: "only of this role", choices: roles }, limit: limitFlag, data: dataFlag },
     examples: [["leasehold keys list", "every credential"]],
     run: async (call) => {
       const filter = { tenant_id: call.text("tenant"), role: call.choice("role", roles) };
@@ -191,9 +191,9 @@ for the overlap: a day if left out. --overlap 0 ends them at once, after a theft
     about: `A name belongs to the key that used it first. One whose key was deleted, or that was first used by somebody above or
 before there were keys, is assigned to the key that may use it from then on.`,
     flags: {
-      agent: { sign: "ID", words: "an agent" },
+      agent: { sign: "ID", words: "an agent", names: "agent" },
       worker: { sign: "ID", words: "a worker" },
-      cell: { sign: "NAME", words: "a cell" },
+      cell: { sign: "NAME", words: "a cell", names: "cell" },
     },
     examples: [[`leasehold keys assign ${idExample} --agent refactorer-7`, "its key was deleted"]],
     run: async (call) => {

@@ -108,7 +108,7 @@ stale. Leases on bound resources can only be renewed so.`,
     usage: "LEASE | --agent ID | --prefix RES, --reason TEXT",
     about: "For operators and supervisors. The holders are notified at once, with the reason.",
     flags: {
-      agent: { sign: "ID", words: "all leases of this agent" },
+      agent: { sign: "ID", names: "agent", words: "all leases of this agent" },
       prefix: { sign: "RES", words: "all leases under this name" },
       reason: { sign: "TEXT", words: "why, for the holders [revoked by an operator]" },
     },

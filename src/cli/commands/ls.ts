@@ -16,7 +16,7 @@ const lsCommand: Command = {
   about: `RES finds what overlaps with it: \`ls src/\` shows all leases in that folder, and on folders above it. Waiters are
 requests in line (with their place), requests that stand by, and agents that got DIE and are to come back.`,
   flags: {
-    agent: { sign: "ID", words: "only of this agent" },
+    agent: { sign: "ID", names: "agent", words: "only of this agent" },
     state: { sign: "STATE", words: `only leases in this state: ${leaseStates.join(", ")}`, choices: leaseStates },
     long: longFlag,
     leases: { words: "only leases" },

@@ -78,6 +78,7 @@ export const commands: readonly Command[] = [
     name: "policy show",
     summary: "shows a policy, as `policy set` reads it",
     usage: "ID",
+    names: "policy",
     examples: [["leasehold policy show default > default.json", "to edit it"]],
     run: async (call) => {
       const policy = await call.ask("get_policy", { policy_id: call.word });
@@ -90,7 +91,7 @@ export const commands: readonly Command[] = [
     usage: "FILE [--id ID]",
     about: `The file is JSON: {"policy_id": "ci", "roles": ["agent"], "rules": [{"effect": "allow", "actions": ["lease"],
 "resources": ["FILE:/shop/**"]}]}. Every policy that applies must allow a thing. Test it first with policy test.`,
-    flags: { id: { sign: "ID", words: "another id than that in the file" } },
+    flags: { id: { sign: "ID", names: "policy", words: "another id than that in the file" } },
     examples: [["leasehold policy set ci.json", "new, or in the place of the one with its id"]],
     run: async (call) => {
       const policy = readPolicyFile(call, call.word);
@@ -103,6 +104,7 @@ export const commands: readonly Command[] = [
     name: "policy rm",
     summary: "deletes a policy",
     usage: "ID",
+    names: "policy",
     examples: [["leasehold policy rm ci", "from then on it refuses nothing"]],
     run: async (call) => {
       const policy = await call.ask("delete_policy", { policy_id: call.word });
@@ -118,9 +120,9 @@ export const commands: readonly Command[] = [
 it is allowed, and ${exitCodes.notSo} if not.`,
     flags: {
       ...manifestFlags,
-      role: { sign: "ROLE", words: `of a credential with this role: one of ${roles.join(", ")}` },
-      "key-id": { sign: "ID", words: "of this key" },
-      agent: { sign: "ID", words: "of this agent's token" },
+      role: { sign: "ROLE", words: `of a credential with this role: one of ${roles.join(", ")}`, choices: roles },
+      "key-id": { sign: "ID", names: "key", words: "of this key" },
+      agent: { sign: "ID", names: "agent", words: "of this agent's token" },
       can: { sign: "ACTION:WHAT", words: "another action, such as create_task:build or host:GPU:/0", many: true },
       as: { sign: "ID", words: "the agent, worker or cell that does it" },
       policy: { sign: "FILE", words: "as if this policy were set" },

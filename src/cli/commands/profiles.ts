@@ -41,6 +41,7 @@ export const commands: readonly Command[] = [
   {
     name: "profiles set",
     summary: "names a server, with how to reach it",
+    names: "profile",
     usage: "NAME --url URL [--key-file FILE] [--tenant ID] [--tls-ca FILE]",
     examples: [
       [
@@ -69,6 +70,7 @@ export const commands: readonly Command[] = [
   {
     name: "profiles rm",
     summary: "forgets a server's name",
+    names: "profile",
     usage: "NAME",
     examples: [["leasehold profiles rm prod", "the server itself is not touched"]],
     run: async (call) => {

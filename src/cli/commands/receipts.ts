@@ -73,7 +73,11 @@ export const commands: readonly Command[] = [
     usage: "AI | --all [--state STATE]",
     flags: {
       all: { words: "of all principals" },
-      state: { sign: "STATE", words: `with --all: only in this state: ${obligationStates.join(", ")}` },
+      state: {
+        sign: "STATE",
+        words: `with --all: only in this state: ${obligationStates.join(", ")}`,
+        choices: obligationStates,
+      },
       limit: limitFlag,
     },
     examples: [

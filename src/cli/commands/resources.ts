@@ -27,7 +27,7 @@ export const commands: readonly Command[] = [
     usage: "[PREFIX] [--state STATE | --fenced]",
     about: "Most resources need no declaration, and are not listed: `leasehold ls` shows what is leased.",
     flags: {
-      state: { sign: "STATE", words: `only in this state: ${resourceStates.join(", ")}` },
+      state: { sign: "STATE", words: `only in this state: ${resourceStates.join(", ")}`, choices: resourceStates },
       fenced: { words: "only what is fenced, and why" },
       limit: limitFlag,
     },
@@ -53,7 +53,7 @@ export const commands: readonly Command[] = [
     flags: {
       capacity: { sign: "N", words: "how many units there are" },
       refill: { sign: "TIME", words: "units come back this long after they were granted, not with the lease" },
-      cell: { sign: "ID", words: "the cell that hosts it" },
+      cell: { sign: "ID", names: "cell", words: "the cell that hosts it" },
     },
     examples: [
       ["leasehold resources declare GPU:/rack-1/a100 --capacity 4", "four at a time"],
@@ -94,7 +94,7 @@ export const commands: readonly Command[] = [
     usage: "RES | --cell ID [--revoke]",
     about: "Live leases run out, or are revoked with --revoke. Declaring it again undoes this; a cell is readmitted.",
     flags: {
-      cell: { sign: "ID", words: "all that this cell hosts" },
+      cell: { sign: "ID", names: "cell", words: "all that this cell hosts" },
       revoke: { words: "revoke its live leases" },
     },
     examples: [

@@ -81,6 +81,7 @@ export const commands: readonly Command[] = [
   {
     name: "tenants suspend",
     summary: "suspends a tenant: all that it holds ends",
+    names: "tenant",
     usage: "ID [--reason TEXT]",
     flags: { reason: { sign: "TEXT", words: "why, for its agents", field: "reason" }, yes: yesFlag },
     examples: [["leasehold tenants suspend acme --reason unpaid", "until it is resumed"]],
@@ -96,6 +97,7 @@ export const commands: readonly Command[] = [
   {
     name: "tenants resume",
     summary: "ends a tenant's suspension",
+    names: "tenant",
     usage: "ID",
     examples: [["leasehold tenants resume acme", "go on"]],
     run: async (call) => call.out.row(await call.ask("resume_tenant", { tenant_id: call.word }), columns),
@@ -103,6 +105,7 @@ export const commands: readonly Command[] = [
   {
     name: "tenants set",
     summary: "changes a tenant's settings and quotas; the others stay as they are",
+    names: "tenant",
     usage: "ID [--strategy S] [--ttl-max TIME] [--leases-max N] …",
     flags: { ...settingFlags, ...quotaFlags },
     examples: [

@@ -87,7 +87,11 @@ export const commands: readonly Command[] = [
     about: `${tokenAbout} A caveat on something that is not named here fails.`,
     flags: {
       resource: { sign: "RES", words: "what it is to be used on" },
-      operation: { sign: "NAME", words: "what is to be done: read, write, connect, run" },
+      operation: {
+        sign: "NAME",
+        words: "what is to be done: read, write, connect, run",
+        choices: ["read", "write", "connect", "run"],
+      },
     },
     examples: [["leasehold token verify --operation read < token.txt", "would it be accepted?"]],
     run: async (call) => {
