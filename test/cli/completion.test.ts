@@ -77,6 +77,7 @@ test("3.19: values of closed lists are completed without a server, and names of 
   });
   assert.deepEqual(texts(await values(["init", "claude", "g"], nowhere)), ["gemini", "git"]);
   assert.deepEqual(texts(await values(["ls", "--state", "H"], nowhere)), ["HELD"]);
+  assert.deepEqual(texts(await values(["serve", "--log-level", "t"], nowhere)), ["trace"]);
   assert.deepEqual(await values(["tasks", "show", ""], nowhere), { candidates: [], files: false });
   assert.deepEqual(await values(["run", "src/"], nowhere), { candidates: [], files: true });
   assert.deepEqual(await values(["backup", ""], nowhere), { candidates: [], files: true });

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { logLevels } from "../../server/config/config.ts";
 import type { Call, Command } from "../command.ts";
 import { DevCluster, type DevServer, serversCount } from "../dev-cluster.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -24,7 +25,11 @@ nothing is left unless --data keeps it. The database is the package embedded-pos
       port: { sign: "N", words: "of the first server; the others have the next ones; any that are free if left out" },
       data: { sign: "DIR", words: "keep the data here, and go on with what is there" },
       store: { sign: "URL", words: "a database that runs, postgres://…, in place of an embedded one" },
-      "log-level": { sign: "LEVEL", words: "of the servers, whose lines go to standard error [info]" },
+      "log-level": {
+        sign: "LEVEL",
+        words: "of the servers, whose lines go to standard error [info]",
+        choices: logLevels,
+      },
     },
     offline: true,
     examples: [

@@ -1,7 +1,7 @@
 /** Runs the server until a signal stops it. Its flags are the server's settings. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { environmentName, flagName, loadConfig, names, settings } from "../../server/config/config.ts";
+import { environmentName, flagName, loadConfig, logLevels, names, settings } from "../../server/config/config.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { checkDataPlace } from "../data-folder.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -17,7 +17,8 @@ const flags: Flags = {
       const isList = Array.isArray(usual);
       const hasDefault = !isList && usual !== null && sign !== null;
       const text = `${words}${hasDefault ? ` [${usual}]` : ""}; ${environmentName(name)}`;
-      return [flagName(name), { words: text, ...(sign !== null && { sign }), ...(isList && { many: true as const }) }];
+      const form = { ...(sign !== null && { sign }), ...(isList && { many: true as const }) };
+      return [flagName(name), { words: text, ...form, ...(name === "logLevel" && { choices: logLevels }) }];
     }),
   ),
   "accept-clock-jump": { words: "leases may end by a wall clock that has jumped ahead by more than a day" },

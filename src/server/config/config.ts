@@ -123,7 +123,7 @@ function setting<T>(sign: string | null, usual: NoInfer<T>, read: Reader<T>, wor
   return { sign, usual, read, words };
 }
 
-const levels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const timerMs = integer(100, timerMsMax);
 const ageMs = integer(0, 100 * yearMs);
 const keptMax = integer(0, 1_000_000_000);
@@ -154,7 +154,7 @@ const table = {
     "with PostgreSQL: how long a leader's lease lasts",
   ),
   acceptVolatile: setting(null, false, onOrOff, "with PostgreSQL: run though it may lose what it has acknowledged"),
-  logLevel: setting("LEVEL", "info", choice(levels), "from fatal over info to trace, or silent; logs go to stderr"),
+  logLevel: setting("LEVEL", "info", choice(logLevels), "from fatal over info to trace, or silent; logs go to stderr"),
   allowedHosts: setting("NAME", [], hosts, "a host name of this server beside its address; * for any"),
   allowedOrigins: setting("URL", [], origins, "web pages of this origin may call it"),
   tlsCert: setting("FILE", null, file, "speak TLS with this certificate, in PEM; read again when it changes"),
