@@ -1,5 +1,6 @@
 /** Faults outside the kernel: who leads, browsers' sessions, the guards' helper, `leasehold top`, traces. */
 import type { Mutant } from "./planted.ts";
+import { credentialMutants } from "./planted-credentials.ts";
 import { pageMutants } from "./planted-page.ts";
 import { passingOnMutants } from "./planted-passing-on.ts";
 
@@ -12,6 +13,7 @@ const ofTraces = ["test/server/traceparent.test.ts"];
 const ofSpans = ["test/server/tracing.test.ts"];
 
 export const edgeMutants: readonly Mutant[] = [
+  ...credentialMutants,
   ...passingOnMutants,
   ...pageMutants,
   {

@@ -2,12 +2,12 @@
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,10 +34,20 @@ export function openLedgerKey(folder: string): LedgerKey {
   const file = join(folder, keyFileName);
   try {
     if (!existsSync(file)) writeNew(file, newKeyPem());
-    if ((statSync(file).mode & othersMay) !== 0) throw new Error("others may read it; set its mode to 0600");
-    return readLedgerKey(readFileSync(file, "utf8"));
+    return readLedgerKey(readPrivate(file));
   } catch (cause) {
     throw new LedgerKeyUnusable(file, cause);
+  }
+}
+
+/** The file that is judged is the one that is read: between the two its name may come to mean another. */
+function readPrivate(file: string): string {
+  const handle = openSync(file, "r");
+  try {
+    if ((fstatSync(handle).mode & othersMay) !== 0) throw new Error("others may read it; set its mode to 0600");
+    return readFileSync(handle, "utf8");
+  } finally {
+    closeSync(handle);
   }
 }
 

@@ -156,3 +156,32 @@ test("an idempotency key is reused only for the same call of the same caller, so
   now += 600_000;
   assert.notEqual(answers.keyFor(operator, "create_task", input).key, first.key, "nobody sends again so late");
 });
+
+test("S5: the key of a lost call is not given to another credential that says the same", () => {
+  const answers = createLostAnswers();
+  const input = { task_type: "a" };
+  const of = (keyId: string): Caller => ({
+    ...operator,
+    actor: { role: "worker", agentId: null, epoch: null, keyId },
+    secret: { keyId, generation: 1 },
+  });
+  const mine = answers.keyFor(of("key_mine"), "create_task", input);
+  mine.wasLost();
+  assert.notEqual(answers.keyFor(of("key_other"), "create_task", input).key, mine.key);
+  assert.notEqual(answers.keyFor({ ...of("key_mine"), tenant: "acme" }, "create_task", input).key, mine.key);
+  assert.equal(answers.keyFor(of("key_mine"), "create_task", input).key, mine.key);
+});
+
+test("S4: a tenant that loses very many answers pushes out its own alone", () => {
+  const answers = createLostAnswers();
+  const other: Caller = { ...operator, tenant: "acme" };
+  const wanted = answers.keyFor(other, "create_task", { n: 0 });
+  wanted.wasLost();
+  const [first, second] = [0, 1].map((n) => answers.keyFor(operator, "create_task", { n }));
+  first?.wasLost();
+  for (let n = 2; n < 20_000; n++) answers.keyFor(operator, "create_task", { n }).wasLost();
+  second?.wasLost();
+  assert.equal(answers.keyFor(other, "create_task", { n: 0 }).key, wanted.key);
+  assert.notEqual(answers.keyFor(operator, "create_task", { n: 0 }).key, first?.key);
+  assert.equal(answers.keyFor(operator, "create_task", { n: 1 }).key, second?.key);
+});

@@ -151,6 +151,71 @@ test("S5: a session makes no link, by which it would outlast itself, and no key 
   assert.deepEqual([await redeem(wanted), await redeem(first), await redeem(last)], [201, 401, 201]);
 });
 
+test("S5: a cookie that another program of the site has set beside a session neither replaces it nor ends it", async (t) => {
+  const client = await serve(t);
+  const { key: operator } = await createKey(client, "operator");
+  const victim = await createKey(client, "supervisor", operator);
+  const attacker = await createKey(client, "supervisor", operator);
+  const { cookie } = await signIn(client, { key: victim.key });
+  const tossed = await signIn(client, { key: attacker.key });
+  const [name = ""] = cookie.split("=", 1);
+  const seen = async (cookies: string) => {
+    const { body } = await client.get<SessionView>("/v1/session", { headers: { cookie: cookies } });
+    return body.key_id;
+  };
+  // A cookie with a longer path, or an older one, comes first.
+  for (const junk of [
+    `${name}=`,
+    `${name}=lhs1.x.1.2.y.z`,
+    `${name}="${attacker.key_id}"`,
+    tossed.cookie.slice(0, -1),
+  ]) {
+    assert.equal(await seen(`${junk}; ${cookie}`), victim.key_id, junk);
+    assert.equal(await seen(`${cookie}; ${junk}`), victim.key_id, junk);
+  }
+  assert.equal(await seen(`${cookie}; ${cookie}`), victim.key_id, "the same twice");
+  for (const both of [`${tossed.cookie}; ${cookie}`, `${cookie}; ${tossed.cookie}`]) {
+    assert.equal(await seen(both), null, "nobody can say which of two sessions is meant");
+    assert.equal((await client.get("/v1/leases", { headers: { cookie: both } })).status, 401);
+  }
+  const many = Array.from({ length: 200 }, (_, n) => `${name}=lhs1.${n}`).join("; ");
+  assert.equal(await seen(`${many}; ${cookie}`), null, "each costs a check, so of very many none is taken");
+});
+
+test("S5: a session that was signed out is over for every copy of its cookie, and no other session is", async (t) => {
+  const client = await serve(t, { signOfLifeMs: 50 });
+  const { key } = await createKey(client, "operator");
+  const { asPage, cookie } = await signIn(client, { key });
+  const other = await signIn(client, { key });
+  const copy: CallOptions = { headers: { ...asPage.headers } };
+  assert.equal((await client.get("/v1/leases", copy)).status, 200);
+  const following = await fetch(`${client.address.url}/v1/events`, { headers: { cookie } });
+  await client.call("DELETE", "/v1/session", undefined, asPage);
+  assert.equal((await client.get("/v1/leases", copy)).status, 401);
+  assert.equal((await client.post("/v1/agents", { agent_id: "a" }, copy)).status, 401);
+  assert.equal((await client.get("/v1/leases", other.asPage)).status, 200);
+  // What the copy follows ends too.
+  for await (const _ of following.body ?? []);
+});
+
+test("S4: what is remembered of a key's signed-out sessions is bounded, and none of them comes back", async (t) => {
+  const client = await serve(t);
+  const { key } = await createKey(client, "operator");
+  const reader = await createKey(client, "reader", key);
+  const mine = await signIn(client, { key });
+  const cookies: string[] = [];
+  for (let n = 0; n < 300; n++) {
+    const { cookie } = await signIn(client, { key: reader.key });
+    await client.call("DELETE", "/v1/session", undefined, { headers: { cookie } });
+    cookies.push(cookie);
+  }
+  for (const cookie of [cookies[0], cookies[40], cookies[299]])
+    assert.equal((await client.get("/v1/leases", { headers: { cookie: cookie ?? "" } })).status, 401);
+  const later = await signIn(client, { key: reader.key });
+  assert.equal((await client.get("/v1/leases", later.asPage)).status, 200, "a new session of the same key");
+  assert.equal((await client.get("/v1/leases", mine.asPage)).status, 200, "another key's");
+});
+
 test("S5: with --owner-only the owner's token makes the link, and nothing else signs in", async (t) => {
   const client = await serve(t, { ownerOnly: true });
   const { findOwner } = await import("../../src/trust/owner-token.ts");

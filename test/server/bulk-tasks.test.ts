@@ -117,3 +117,46 @@ test("an empty filter, an unknown operation, another tenant's and a worker's key
   const worker = await keyOf("worker");
   assert.equal((await server.post("/v1/tasks/cancel", { filter: { status: "queued" } }, { key: worker })).status, 403);
 });
+
+test("S5: an operation ends with the key that began it, and says so", async (t) => {
+  const server = await serve(t);
+  const { body: operator } = await server.post<{ key: string }>("/v1/keys", { role: "operator" });
+  const as = { key: operator.key };
+  const tasks = Array.from({ length: 5_000 }, () => ({ task_type: "build", principal_ai: "planner" }));
+  for (let n = 0; n < 2; n++) await server.post("/v1/tasks/batch", { tasks }, as);
+  const { body: supervisor } = await server.post<{ key: string; key_id: string }>(
+    "/v1/keys",
+    { role: "supervisor" },
+    as,
+  );
+  const filter = { task_type: "build" };
+  const begun = await server.post<Operation>("/v1/tasks/cancel", { filter }, { key: supervisor.key });
+  await server.call("DELETE", `/v1/keys/${supervisor.key_id}`, undefined, as);
+  const { state, detail, done } = await until(async () => {
+    const { body } = await server.get<Operation & { detail: string | null }>(
+      `/v1/operations/${begun.body.operation_id}`,
+      as,
+    );
+    return body.state === "done" || body.state === "failed" ? body : null;
+  }, "the operation has ended");
+  assert.equal(state, "failed");
+  assert.match(detail ?? "", /key was deleted/);
+  assert.ok(done < 10_000, `${done} were canceled`);
+  assert.notEqual((await server.get<Tasks>("/v1/tasks?status=queued", as)).body.tasks.length, 0);
+});
+
+test("S4: a tenant's operations push out its own oldest, and no other tenant's", async (t) => {
+  const server = await serve(t);
+  await server.post("/v1/tenants", { tenant_id: "other" });
+  const body = { filter: { status: "queued" }, dry_run: true };
+  const wanted = await server.post<Operation>("/v1/tasks/cancel", body, { tenant: "other" });
+  const own: string[] = [];
+  while (own.length < 1_100) {
+    const { status, body: begun } = await server.post<Operation>("/v1/tasks/cancel", body);
+    if (status === 202) own.push(begun.operation_id);
+  }
+  const known = async (id: string | undefined, tenant = "default") =>
+    (await server.get(`/v1/operations/${id}`, { tenant })).status;
+  assert.equal(await known(wanted.body.operation_id, "other"), 200);
+  assert.deepEqual([await known(own[0]), await known(own.at(-1))], [404, 200]);
+});

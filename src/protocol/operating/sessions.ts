@@ -67,7 +67,9 @@ export const endSession = edge({
   path: "/v1/session",
   roles: "anyone",
   summary: "Signs a browser out",
-  description: "The browser forgets the cookie. To end all sessions of a key, rotate or delete the key.",
+  description:
+    "The browser forgets the cookie, and the server refuses every copy of it; after a restart or a fail-over of the server a " +
+    "copy counts again until its end. To end all sessions of a key, rotate or delete the key.",
   replies: [ok(session, "Signed out.")],
 });
 

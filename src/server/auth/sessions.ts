@@ -2,10 +2,12 @@
  * Sessions of browsers (S5): a cookie that stands for a key, so that the key itself is stored nowhere in the browser.
  *
  * Nothing is stored for one either: the cookie names the key's secret and an end, with an HMAC by the server's secret. So
- * every server on the same data takes it, it ends with the secret that it was made with, and a restore voids it (S6).
+ * every server on the same data takes it, it ends with the secret that it was made with, and a restore voids it (S6). One that
+ * was signed out is remembered until its end by the process that serves, so that a copy of the cookie is void too.
  *
  * A browser sends a cookie by itself, so a cookie alone changes nothing: what is not a GET also needs a value that only a
- * page of this origin can read (CSRF). The cookie is HttpOnly and SameSite=Strict. It has no `Path`: by RFC 6265 that is
+ * page of this origin can read (CSRF). Another program of the same site can set a cookie of the same name in that browser: one
+ * that is not a session is passed over, and two sessions at once are none. The cookie is HttpOnly and SameSite=Strict. It has no `Path`: by RFC 6265 that is
  * then the folder of `/v1/session`, as the browser sees it, also behind a proxy that serves it under a prefix.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
@@ -20,6 +22,18 @@ export const linkMs = 60_000;
 /** Links of one key that were made and not used; of more its oldest is forgotten, and no other key's. */
 const linksMax = 16;
 const prefix = "lhs1.";
+/** Cookies of the one name that are looked at; each costs an HMAC. */
+const cookiesMax = 8;
+/** Signed-out sessions of one key that are remembered; past that all its sessions that began before the oldest are over. */
+const signedOutMax = 256;
+
+/** Of one key. */
+interface SignedOut {
+  /** By what is random in it, when it would have ended. */
+  readonly sessions: Map<string, Millis>;
+  /** Those that would have ended by then are over too. */
+  through: Millis;
+}
 
 interface Link {
   readonly secret: KeySecret;
@@ -35,6 +49,7 @@ export class Sessions {
   private readonly owner: OwnerCredential | null;
   /** By key, the links that it made, the oldest first. */
   private readonly links = new Map<string, Map<string, Link>>();
+  private readonly signedOut = new Map<string, SignedOut>();
 
   constructor(engine: Engine, keys: Keys, agentTokens: AgentTokens, owner: OwnerCredential | null) {
     this.engine = engine;
@@ -61,23 +76,67 @@ export class Sessions {
     return this.cookie(token, sessionMs / 1_000, isSecure);
   }
 
-  end(isSecure: boolean): string {
+  /** Ends the sessions that are shown, for every copy of the cookie. An agent's token stays what it is: it ends by itself. */
+  end(cookies: string | undefined, isSecure: boolean): string {
+    for (const shown of this.shownIn(cookies)) this.signOut(shown);
     return this.cookie("", 0, isSecure);
   }
 
-  /** null: no session was shown. False: one that is not good, or no longer. */
+  /** null: no session was shown. False: one that is not good, or no longer; or two of them. */
   find(cookies: string | undefined): Caller | false | null {
-    const shown = cookies === undefined ? null : cookieValue(cookies, this.cookieName());
-    if (shown === null) return null;
+    const shown = this.shownIn(cookies);
+    if (shown.length === 0) return null;
+    const [found, ...more] = shown.flatMap((one) => this.callerIn(one) ?? []);
+    return found === undefined || more.length > 0 ? false : found;
+  }
+
+  /** Each once; none of more than can be meant. */
+  private shownIn(cookies: string | undefined): readonly string[] {
+    if (cookies === undefined) return [];
+    const shown = new Set(cookieValues(cookies, this.cookieName()));
+    return shown.size > cookiesMax ? [""] : [...shown];
+  }
+
+  private callerIn(shown: string): Caller | null {
     const agent = this.agentTokens.find(shown);
     if (agent !== null) return { ...agent, csrf: this.sum("csrf", shown) };
+    const session = this.read(shown);
+    if (session === null) return null;
+    const { named, secret, until, id } = session;
+    const caller = this.callerOf(secret);
+    if (caller === null || this.engine.now() >= until || this.isSignedOut(secret.keyId, id, until)) return null;
+    return { ...caller, until: Math.min(caller.until, until), csrf: this.sum("csrf", named) };
+  }
+
+  private read(shown: string) {
     const end = shown.lastIndexOf(".");
     const named = shown.slice(prefix.length, end);
-    if (!shown.startsWith(prefix) || !isSame(shown.slice(end + 1), this.sum("session", named))) return false;
-    const [keyId = "", generation, until] = named.split(".");
-    const caller = this.callerOf({ keyId, generation: Number(generation) });
-    if (caller === null || this.engine.now() >= Number(until)) return false;
-    return { ...caller, until: Math.min(caller.until, Number(until)), csrf: this.sum("csrf", named) };
+    if (!shown.startsWith(prefix) || !isSame(shown.slice(end + 1), this.sum("session", named))) return null;
+    const [keyId = "", generation, until, id = ""] = named.split(".");
+    return { named, secret: { keyId, generation: Number(generation) }, until: Number(until), id };
+  }
+
+  private isSignedOut(keyId: string, id: string, until: Millis): boolean {
+    const known = this.signedOut.get(keyId);
+    return known !== undefined && (until <= known.through || known.sessions.has(id));
+  }
+
+  private signOut(shown: string): void {
+    const session = this.read(shown);
+    const now = this.engine.now();
+    if (session === null || now >= session.until) return;
+    for (const [keyId, { sessions, through }] of this.signedOut) {
+      for (const [id, until] of sessions) if (now >= until) sessions.delete(id);
+      if (sessions.size === 0 && now >= through) this.signedOut.delete(keyId);
+    }
+    const { keyId } = session.secret;
+    const known = this.signedOut.get(keyId) ?? { sessions: new Map<string, Millis>(), through: 0 };
+    this.signedOut.set(keyId, known);
+    known.sessions.set(session.id, session.until);
+    const [oldest] = known.sessions;
+    if (known.sessions.size <= signedOutMax || oldest === undefined) return;
+    known.sessions.delete(oldest[0]);
+    known.through = Math.max(known.through, oldest[1]);
   }
 
   /** Good once. */
@@ -140,10 +199,9 @@ export function isSame(shown: string, expected: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-function cookieValue(cookies: string, name: string): string | null {
-  for (const part of cookies.split(";")) {
+function cookieValues(cookies: string, name: string): string[] {
+  return cookies.split(";").flatMap((part) => {
     const at = part.indexOf("=");
-    if (at !== -1 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim();
-  }
-  return null;
+    return at !== -1 && part.slice(0, at).trim() === name ? [part.slice(at + 1).trim()] : [];
+  });
 }

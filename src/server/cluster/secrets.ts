@@ -4,7 +4,7 @@
  * its user alone, and stored again when they have changed.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SecretBox } from "../../engine/engine-types.ts";
 import { keyFileName } from "../../ledger/key-file.ts";
@@ -25,8 +25,7 @@ export class MasterKey {
     if (file === null) throw new ConfigProblem(`--store postgres://… needs --master-key-file; make one with ${recipe}`);
     let bytes: Buffer;
     try {
-      if ((statSync(file).mode & othersMay) !== 0) throw new Error("others may read it; set its mode to 0600");
-      bytes = readFileSync(file);
+      bytes = readPrivate(file);
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new ConfigProblem(`the master key ${file} cannot be used: ${why}`);
@@ -63,6 +62,17 @@ export class MasterKey {
       seal: (text) => this.seal(name, text).toString("base64url"),
       open: (sealed) => this.open(name, Buffer.from(sealed, "base64url")),
     };
+  }
+}
+
+/** The file that is judged is the one that is read: between the two its name may come to mean another. */
+function readPrivate(file: string): Buffer {
+  const handle = openSync(file, "r");
+  try {
+    if ((fstatSync(handle).mode & othersMay) !== 0) throw new Error("others may read it; set its mode to 0600");
+    return readFileSync(handle);
+  } finally {
+    closeSync(handle);
   }
 }
 

@@ -43,7 +43,7 @@ export function createSessionHandlers({ service, gate, isLoopback, version }: Se
       const found = authenticate(service, raw.headers, isLoopback);
       // One that is no longer good would be refused again and again.
       if (!isCaller(found) && sessions.find(raw.headers.cookie) === false) {
-        response.setHeader("Set-Cookie", sessions.end(gate.speaksTls(raw)));
+        response.setHeader("Set-Cookie", sessions.end(undefined, gate.speaksTls(raw)));
       }
       sendAnswer(response, answerJson(200, viewOf(found)));
     },
@@ -69,8 +69,8 @@ export function createSessionHandlers({ service, gate, isLoopback, version }: Se
     },
 
     end_session: ({ raw }, reply) => {
-      reply.raw.setHeader("Set-Cookie", sessions.end(gate.speaksTls(raw)));
-      const { cookie: _, ...rest } = raw.headers;
+      const { cookie, ...rest } = raw.headers;
+      reply.raw.setHeader("Set-Cookie", sessions.end(cookie, gate.speaksTls(raw)));
       sendAnswer(reply.raw, answerJson(200, viewOf(authenticate(service, rest, isLoopback))));
     },
 

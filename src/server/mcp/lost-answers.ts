@@ -10,8 +10,8 @@ import type { Caller } from "../service.ts";
 
 /** Clients send again within seconds. */
 const keptMs = 120_000;
-/** More than this many lost at once, and the oldest is forgotten. */
-const keptMax = 10_000;
+/** Of one tenant; of more lost at once its oldest is forgotten, and no other tenant's (S4). */
+const keptMax = 1_000;
 
 interface Lost {
   readonly key: string;
@@ -24,25 +24,37 @@ export interface LostAnswers {
 }
 
 export function createLostAnswers(now: () => number = () => performance.now()): LostAnswers {
-  const lost = new Map<string, Lost>();
+  const tenants = new Map<string, Map<string, Lost>>();
   return {
-    keyFor({ tenant, actor }, tool, input) {
-      const said = JSON.stringify([tenant, actor.role, actor.agentId, tool, input]);
+    keyFor({ tenant, actor, secret }, tool, input) {
+      // Another credential that says the same means another call.
+      const said = JSON.stringify([actor.role, actor.agentId, secret?.keyId, tool, input]);
       const name = createHash("sha256").update(said).digest("base64url");
-      const before = lost.get(name);
-      lost.delete(name);
+      const before = tenants.get(tenant)?.get(name);
+      tenants.get(tenant)?.delete(name);
       const key =
         before !== undefined && before.until > now() ? before.key : `mcp_${randomBytes(12).toString("base64url")}`;
       return {
         key,
         wasLost() {
+          const lost = tenants.get(tenant) ?? new Map<string, Lost>();
+          tenants.delete(tenant);
+          tenants.set(tenant, lost);
           lost.set(name, { key, until: now() + keptMs });
-          for (const [oldest] of lost) {
-            if (lost.size <= keptMax) break;
-            lost.delete(oldest);
-          }
+          const [oldest] = lost.keys();
+          if (lost.size > keptMax && oldest !== undefined) lost.delete(oldest);
+          forgetOld(tenants, now());
         },
       };
     },
   };
+}
+
+/** The tenant that lost one last comes last, so what is too old is at the front. */
+function forgetOld(tenants: Map<string, Map<string, Lost>>, now: number): void {
+  for (const [tenant, lost] of tenants) {
+    const last = [...lost.values()].at(-1);
+    if (last !== undefined && last.until > now) return;
+    tenants.delete(tenant);
+  }
 }

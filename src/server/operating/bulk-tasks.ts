@@ -24,37 +24,33 @@ import { containsText } from "../queries/task-search.ts";
 const runningMax = 4;
 /** Commands in flight of one operation. */
 const atOnce = 32;
-/** How long and how many ended operations are known. */
+/** How long and how many ended operations of one tenant are known; its own push out its oldest, and no other's (S4). */
 const keptMs = 3_600_000;
-const keptMax = 1_000;
+const keptMax = 100;
 
 type Progress = { -readonly [K in keyof OperationView]: OperationView[K] };
 
-interface Bulk {
-  readonly tenant: string;
-  readonly progress: Progress;
-}
+/** Whether the credential that began it is still good: what follows is done in its name. */
+type MayGoOn = () => boolean;
 
 export class BulkOperations {
   private readonly engine: Engine;
-  private readonly known = new Map<string, Bulk>();
+  /** By tenant, the oldest first. */
+  private readonly known = new Map<string, Map<string, Progress>>();
 
   constructor(engine: Engine) {
     this.engine = engine;
   }
 
   find(tenant: string, id: string): OperationView | null {
-    const found = this.known.get(id);
-    return found?.tenant === tenant ? found.progress : null;
+    return this.known.get(tenant)?.get(id) ?? null;
   }
 
   /** Null: too many of the tenant are running. */
-  begin(spec: BulkTasks): OperationView | null {
+  begin(spec: BulkTasks, mayGoOn: MayGoOn): OperationView | null {
     this.forget();
-    const running = [...this.known.values()].filter(
-      ({ tenant, progress }) => tenant === spec.tenant && isRunning(progress),
-    );
-    if (running.length >= runningMax) return null;
+    const known = this.known.get(spec.tenant) ?? new Map<string, Progress>();
+    if ([...known.values()].filter(isRunning).length >= runningMax) return null;
     const { action, dryRun } = spec;
     const progress: Progress = {
       id: `opr_${randomBytes(12).toString("hex")}`,
@@ -68,8 +64,9 @@ export class BulkOperations {
       begunAt: this.engine.now(),
       endedAt: null,
     };
-    this.known.set(progress.id, { tenant: spec.tenant, progress });
-    this.run(spec, progress).then(
+    this.known.set(spec.tenant, known);
+    known.set(progress.id, progress);
+    this.run(spec, progress, mayGoOn).then(
       () => this.end(progress, "done", null),
       (fault: unknown) => this.end(progress, "failed", whyFailed(fault)),
     );
@@ -80,7 +77,7 @@ export class BulkOperations {
     Object.assign(progress, { state, detail, endedAt: this.engine.now() });
   }
 
-  private async run(spec: BulkTasks, progress: Progress): Promise<void> {
+  private async run(spec: BulkTasks, progress: Progress, mayGoOn: MayGoOn): Promise<void> {
     const { engine } = this;
     const { tenant, filter } = spec;
     let found: string[] = [];
@@ -99,6 +96,7 @@ export class BulkOperations {
     if (spec.dryRun) return;
     progress.state = "running";
     for (let next = 0; next < matching.length; next += atOnce) {
+      if (!mayGoOn()) throw new Error("its key was deleted, replaced or has expired");
       const results = await Promise.all(matching.slice(next, next + atOnce).map((taskId) => this.change(spec, taskId)));
       for (const isDone of results) isDone ? progress.done++ : progress.failed++;
     }
@@ -138,9 +136,11 @@ export class BulkOperations {
 
   private forget(): void {
     const now = this.engine.now();
-    for (const [id, { progress }] of this.known) {
-      if (progress.endedAt !== null && (now - progress.endedAt > keptMs || this.known.size >= keptMax))
-        this.known.delete(id);
+    for (const [tenant, known] of this.known) {
+      for (const [id, { endedAt }] of known) {
+        if (endedAt !== null && (now - endedAt > keptMs || known.size >= keptMax)) known.delete(id);
+      }
+      if (known.size === 0) this.known.delete(tenant);
     }
   }
 }
@@ -159,9 +159,9 @@ function whyFailed(fault: unknown): string {
 }
 
 /** The operation itself is in the audit log too, with its filter (S7). */
-export function runBulkTasks({ service, operation, command, respond }: RunRequest<BulkTasks>): null {
-  const { engine, bulk } = service;
-  const begun = bulk.begin(command);
+export function runBulkTasks({ service, operation, command, caller, respond }: RunRequest<BulkTasks>): null {
+  const { engine, bulk, keys } = service;
+  const begun = bulk.begin(command, () => keys.goodUntil(caller.secret) > engine.now());
   if (begun === null) {
     const detail = `${runningMax} operations of the tenant are running; wait until one has ended.`;
     respond(errorAnswer("too_many_in_flight", detail));
