@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { mutates, pause, serve } from "./harness.ts";
+import { mutates, pause, serve, until } from "./harness.ts";
 
 interface LeaseThen {
   readonly id: string;
@@ -97,17 +97,20 @@ test("who waited at a moment is listed with how the wait ended, in any way", asy
   const before = await moment();
   const granted = await wait("a", "FILE:/x");
   const canceled = await wait("b", "FILE:/c");
-  const timedOut = await wait("c", "FILE:/t", { wait_timeout_ms: 300 });
-  const died = await wait("young", "FILE:/y", { standby_ms: 300, wait_timeout_ms: 0 });
+  const timedOut = await wait("c", "FILE:/t", { wait_timeout_ms: 3_000 });
+  const died = await wait("young", "FILE:/y", { standby_ms: 3_000, wait_timeout_ms: 0 });
   const open = await wait("d", "FILE:/o");
   const at = await moment();
   await post(`/v1/leases/${held.id}/release`);
   await call("DELETE", `/v1/requests/${canceled}`);
   await post("/v1/acquire", { agent_id: "never", intents: mutates("FILE:/y"), wait_timeout_ms: 0 });
-  await pause(400);
+  const isOver = ({ request_id, ended_as }: { request_id: string; ended_as: string | null }) =>
+    request_id === open || ended_as !== null;
+  const seen = await until(async () => {
+    const found = await page(at);
+    return found.waits.every(isOver) ? found : null;
+  }, "the end of all waits but one");
   const after = await moment();
-
-  const seen = await page(at);
   const ends = Object.fromEntries(seen.waits.map(({ request_id, ended_as }) => [request_id, ended_as]));
   assert.deepEqual(ends, {
     [open]: null,
