@@ -36,4 +36,10 @@ export const historyMutants: readonly Mutant[] = [
     find: "if (reissueLeases(turn, task) > 0) noteReissued(turn, task);",
     replace: "reissueLeases(turn, task);",
   },
+  {
+    name: "a stored event of a lease loses its reason",
+    file: "../engine/codec/event-text.ts",
+    find: "reason: list[2], lease: leaseFrom(list[3])",
+    replace: "reason: null, lease: leaseFrom(list[3])",
+  },
 ];

@@ -21,7 +21,7 @@ export const momentMutants: readonly Mutant[] = [
   {
     name: "history: what is pruned is not noticed",
     file: "../server/queries/history-queries.ts",
-    find: "(await store.earliestEnded()) <= at && ",
+    find: "(await engine.store.earliestEnded()) <= at && ",
     replace: "",
     tests,
   },

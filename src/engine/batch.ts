@@ -18,14 +18,14 @@ import type {
   SignedHead,
   StoredPayload,
 } from "../store/store.ts";
+import { type EncodeEvent, storedEventText } from "./codec/event-text.ts";
 import { leaseText, payloadText, recordText, taskText } from "./codec/records.gen.ts";
 import type { EventListener, Outlet, ReadyListener } from "./engine-types.ts";
 
-/** An event with its place in the one sequence, and as the text that is stored and sent. */
+/** An event with its place in the one sequence. */
 export interface NumberedEvent {
   readonly seq: number;
   readonly event: KernelEvent;
-  readonly text: string;
 }
 
 /** An answer that leaves when the batch is durable. */
@@ -86,6 +86,7 @@ export function toStoreBatch(
   { changes, events, receipts, audits, carriers, now }: OpenBatch,
   heads: readonly SignedHead[],
   rows: { next: number },
+  encodeEvent: EncodeEvent,
 ): Batch {
   const puts: LiveRow[] = [];
   const removes: number[] = [];
@@ -96,6 +97,8 @@ export function toStoreBatch(
     payloads: [],
     payloadRemoves: [],
   };
+  /** Rows of leases, by their records: most are in an event too. */
+  const leaseTexts = new Map<Lease, string>();
   for (const handle of changes) {
     const { kind, row } = handle;
     if (kind === "payload") {
@@ -107,14 +110,18 @@ export function toStoreBatch(
       if (row === 0) handle.row = rows.next++;
       const isLarge = kind === "digest" || (kind === "task" && row === 0);
       const record = isLarge ? storeApart(handle, handle.row, large.payloads, carriers) : handle.record;
-      puts.push({ n: handle.row, kind, body: recordText<RecordKind>(kind, record) });
+      const body = recordText<RecordKind>(kind, record);
+      if (kind === "lease") leaseTexts.set(record as Lease, body);
+      puts.push({ n: handle.row, kind, body });
       continue;
     }
     if (row !== 0) removes.push(row);
     handle.row = 0;
     if (kind === "lease") {
       const lease = handle.record as Lease;
-      ended.push(endedRow(lease));
+      const body = leaseText(lease);
+      leaseTexts.set(lease, body);
+      ended.push(endedRow(lease, body));
       const request = lease.requestKey === null ? null : endedRequestOfLease(lease);
       if (request !== null) endedRequests.push(request);
     } else if (kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
@@ -132,7 +139,10 @@ export function toStoreBatch(
   }
   // The tenant selects who sees an event; it is stored but not sent.
   let texts = "";
-  for (const { event, text } of events) texts += `${texts === "" ? "" : ","}["${event.tenant}",${text}]`;
+  for (const { event } of events) {
+    const text = storedEventText(event, leaseTexts, encodeEvent);
+    texts += `${texts === "" ? "" : ","}["${event.tenant}",${text}]`;
+  }
   const [first] = events;
   const packed = first === undefined ? null : { firstSeq: first.seq, count: events.length, body: `[${texts}]` };
   const history = { events: packed, ended, endedTasks, endedRequests };
@@ -177,10 +187,10 @@ export function endedTaskText(task: Task, payload: Payload | null): string {
   return `[${taskText(task)},${payload === null ? "null" : payloadText(payload)}]`;
 }
 
-function endedRow(lease: Lease): EndedLease {
+function endedRow(lease: Lease, body: string): EndedLease {
   const { tenant, id, agentId, resource, predicate } = lease;
   const endedAt = lease.endedAt ?? lease.expiresAt;
-  return { tenant, id, agentId, resource, predicate, writes: writing[predicate], endedAt, body: leaseText(lease) };
+  return { tenant, id, agentId, resource, predicate, writes: writing[predicate], endedAt, body };
 }
 
 /** Tasks that became ready since the last flush. */

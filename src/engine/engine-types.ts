@@ -1,6 +1,5 @@
 /** What the engine is given, what it gives, and how it fails its callers. */
 import type { Command, Entropy } from "../kernel/contract/commands.ts";
-import type { KernelEvent } from "../kernel/contract/events.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 import type { Reply } from "../kernel/contract/replies.ts";
 import type { ReadyTask } from "../kernel/kernel.ts";
@@ -9,12 +8,13 @@ import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Opened, Store } from "../store/store.ts";
 import type { NumberedEvent } from "./batch.ts";
 import type { TimeSources } from "./clock.ts";
+import type { EncodeEvent } from "./codec/event-text.ts";
 import type { V8Heap } from "./v8-heap.ts";
 
 export interface EngineOptions {
   readonly store: Store;
-  /** Encodes an event as the text that is stored and sent. */
-  readonly encodeEvent: (event: KernelEvent) => string;
+  /** Encodes an event as the text that is sent. */
+  readonly encodeEvent: EncodeEvent;
   readonly log: EngineLog;
   readonly time?: TimeSources;
   /** How far the wall clock may have jumped ahead where leases are alive (L7). Absent: the named limit. */

@@ -42,6 +42,7 @@ const noReceipts: readonly SealedReceipt[] = [];
 export class Engine extends Listeners implements QueueOwner, WorkOwner {
   readonly vitals = new Vitals();
   readonly store: Store;
+  readonly encodeEvent: EngineOptions["encodeEvent"];
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
   private readonly drawEntropy: () => Entropy;
@@ -81,6 +82,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     super();
     this.options = options;
     this.store = options.store;
+    this.encodeEvent = options.encodeEvent;
     this.time = options.time ?? systemTime;
     this.drawEntropy = options.drawEntropy ?? drawEntropy;
     this.payloads = new Payloads(this, options.payloadCharsMax);
@@ -243,7 +245,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.deadline.set(this.dueAt, this.now);
   }
 
-  /** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
+  /** Receipts are sealed at once: the records they hold are at hand, and the work is spread out. */
   private collect(step: Step, now: Millis): readonly SealedReceipt[] {
     const { batch, ledger } = this;
     const before = batch.receipts.length;
@@ -251,8 +253,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     for (const handle of step.changes) batch.changes.add(handle);
     for (const receipt of step.receipts) addReceipt(batch, ledger.seal(receipt, now));
     for (const entry of step.audits) batch.audits.push(ledger.audits.seal(entry));
-    for (const event of step.events)
-      batch.events.push({ seq: this.nextSeq++, event, text: this.options.encodeEvent(event) });
+    for (const event of step.events) batch.events.push({ seq: this.nextSeq++, event });
     if (step.ready.length > 0) this.ready.add(step.ready);
     this.dueAt = step.nextDueAt;
     this.setFlush();
@@ -289,7 +290,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     const began = performance.now();
     let stored: Batch;
     try {
-      stored = toStoreBatch(batch, heads, this.rows);
+      stored = toStoreBatch(batch, heads, this.rows, this.encodeEvent);
     } catch (fault) {
       return this.failStep("encoding a batch", fault, batch.waiting);
     }

@@ -23,8 +23,9 @@ import {
 } from "../kernel/kernel.ts";
 import { findTask, taskOfName } from "../kernel/views.ts";
 import { readStoredReceipt, type SealedReceipt } from "../ledger/seal.ts";
-import type { AgentKey, History } from "../store/store.ts";
+import type { AgentKey, EventsAfter, EventsQuery, History } from "../store/store.ts";
 import type { Carrier, Waiting } from "./batch.ts";
+import { type EncodeEvent, sentEventText } from "./codec/event-text.ts";
 import { readEndedTask, readLease } from "./codec/record-text.ts";
 import { readers } from "./codec/records.gen.ts";
 import { DatabaseUnavailable, type Decision, type Outlet } from "./engine-types.ts";
@@ -80,6 +81,15 @@ function answerForTaskLease(command: Command, unknown: Refusal, lease: Lease | n
 }
 
 const above = { role: "supervisor", agentId: null, epoch: null } as const;
+
+/** The tenant's events after a number, as they are sent. */
+export async function eventsAfter(
+  { store, encodeEvent }: { readonly store: Pick<History, "eventsAfter">; readonly encodeEvent: EncodeEvent },
+  query: EventsQuery,
+): Promise<EventsAfter> {
+  const found = await store.eventsAfter(query);
+  return { ...found, texts: found.texts.map((text) => sentEventText(query.tenant, text, encodeEvent)) };
+}
 
 export async function endedLeases(history: History, tenant: string, ids: readonly string[]): Promise<Lease[]> {
   const rows = await history.endedLease(tenant, ids);

@@ -170,7 +170,7 @@ export async function commitLastHeads(
   const heads = ledger.lastHeads(now);
   if (heads.length === 0) return;
   try {
-    await store.commit(toStoreBatch({ ...createBatch(), now }, heads, rows));
+    await store.commit(toStoreBatch({ ...createBatch(), now }, heads, rows, JSON.stringify));
   } catch (fault) {
     log.warn({ err: fault }, "the last heads of the ledger could not be stored; the next start signs them");
   }

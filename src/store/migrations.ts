@@ -229,6 +229,8 @@ export const migrations: readonly string[] = [
   -- the journal must not open them.
   ALTER TABLE meta ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
   `,
+  // Events may be lists from here on. A version that would send those as they are must not open them.
+  "",
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */

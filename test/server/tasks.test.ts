@@ -495,8 +495,8 @@ test("each step of a task has an event, in order", async (t) => {
   const { create, offered, accept, complete } = taskClientOf(server);
   const seen: string[] = [];
   server.service.engine.subscribe((events) => {
-    for (const { text } of events) {
-      const event = JSON.parse(text) as { type: string; task_id?: string };
+    for (const { event: happened } of events) {
+      const event = JSON.parse(server.service.engine.encodeEvent(happened)) as { type: string; task_id?: string };
       if (event.task_id !== undefined) seen.push(event.type);
     }
   });

@@ -29,6 +29,9 @@ function contentText(event: Exclude<KernelEvent, LeaseEvent>): string {
     const { id, taskId, phase, sequence } = event.receipt;
     return `"receipt_id":"${escaped(id)}","task_id":"${taskId}","phase":"${phase}","sequence":${sequence}`;
   }
+  if (event.type === "agent.transitioned") {
+    return `"agent_id":"${escaped(event.agentId)}","from":"${event.from}","to":"${event.to}"`;
+  }
   const kind = kinds.get(event.type);
   if (kind === undefined || kind === "tenant") return `"tenant_id":${JSON.stringify(event.tenant)}`;
   const fields: Fields = events[kind].fields;

@@ -77,8 +77,15 @@ export class EventHub {
     if (this.followers.size === 0) return;
     // Otherwise a commit of unknown outcome was stored after all (S2) but never announced: all read it from the store.
     if (first.seq !== seen + 1) return this.fallBack(seen);
-    for (const { seq, event, text } of events) {
-      this.tenants.get(event.tenant)?.find(subjectOf(event), (follower) => follower.deliver(seq, text));
+    for (const { seq, event } of events) {
+      const index = this.tenants.get(event.tenant);
+      if (index === undefined) continue;
+      // Once for all that want it, and not at all if nobody does.
+      let text: string | null = null;
+      index.find(subjectOf(event), (follower) => {
+        text ??= this.engine.encodeEvent(event);
+        follower.deliver(seq, text);
+      });
     }
   }
 

@@ -6,6 +6,7 @@
  *   reading ──► joining ──► live ──► (events were missed) ──► reading …
  */
 import { DatabaseUnavailable, ShuttingDown } from "../../engine/engine-types.ts";
+import { eventsAfter } from "../../engine/history.ts";
 import { parseResourceName } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { above } from "../../protocol/operating/roles.ts";
@@ -206,7 +207,7 @@ class Following implements Follower {
       await events.readers.turn(this.filter.tenant, async () => {
         if (isStale()) return;
         const { tenant } = this.filter;
-        const found = await engine.store.eventsAfter({ tenant, seq: position, limit: portion, mayLag: true });
+        const found = await eventsAfter(engine, { tenant, seq: position, limit: portion, mayLag: true });
         if (isStale()) return;
         // What was to come next is forgotten by now. It gets 410 when it comes back, and reads the present state.
         if (position + 1 < found.earliest) return this.end(forgotten(found.earliest));
@@ -248,7 +249,7 @@ class Following implements Follower {
   /** S6: a number that is not of this history: it is forgotten, or the data was restored since it was given. */
   private async findGone(since: number): Promise<Answer | null> {
     const { engine } = this.service;
-    const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: since, limit: 1, mayLag: true });
+    const found = await eventsAfter(engine, { tenant: this.filter.tenant, seq: since, limit: 1, mayLag: true });
     if (since + 1 < found.earliest) return forgotten(found.earliest);
     if (since <= engine.lastSeq && found.isKnown) return null;
     const detail =

@@ -4,12 +4,12 @@
  * is never missed.
  */
 import { readLease } from "../../engine/codec/record-text.ts";
+import type { Engine } from "../../engine/engine.ts";
 import { firstLeaseIdAt } from "../../kernel/contract/ids.ts";
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import { findRecord, isOpen, leasesFor, namesOverlap, parseResourceName, recordsOf } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import type { HistoryPage, HistoryWait, QueryOf, QueryReply } from "../../protocol/answers/queries.ts";
-import type { History } from "../../store/store.ts";
 import { Refused } from "../answering/faults.ts";
 import type { Service } from "../service.ts";
 import { eventsReachBackTo, findEndedWaits, type HistoryFilter, isAskedFor, waitOf } from "./history-waits.ts";
@@ -47,7 +47,7 @@ export async function getHistory(service: Service, query: QueryOf<"get_history">
   const waits: HistoryWait[] = [];
   const reply = async (next: string | null): Promise<QueryResult> => {
     const nextCursor = next === null ? null : cursorFor(list, next);
-    const complete = await isKept(engine.store, query.tenant, at);
+    const complete = await isKept(engine, query.tenant, at);
     return { reply: { type: "history_page", at, complete, leases, waits, nextCursor }, now };
   };
   for (;;) {
@@ -67,8 +67,8 @@ export async function getHistory(service: Service, query: QueryOf<"get_history">
 const none: readonly never[] = [];
 
 /** Asked after the page is read: what was pruned meanwhile counts too. */
-async function isKept(store: History, tenant: string, at: Millis): Promise<boolean> {
-  return (await store.earliestEnded()) <= at && (await eventsReachBackTo(store, tenant, at));
+async function isKept(engine: Engine, tenant: string, at: Millis): Promise<boolean> {
+  return (await engine.store.earliestEnded()) <= at && (await eventsReachBackTo(engine, tenant, at));
 }
 
 function readPosition(key: string | null): [Step, Position] {

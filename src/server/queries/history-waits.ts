@@ -1,4 +1,6 @@
 /** Who waited at a moment and does not any more: the events by which requests end say when each was submitted. */
+import type { Engine } from "../../engine/engine.ts";
+import { eventsAfter } from "../../engine/history.ts";
 import { firstRequestIdAt, timeOfId } from "../../kernel/contract/ids.ts";
 import { type Millis, type Request, request as requestFields } from "../../kernel/contract/records.ts";
 import { settingsDefault } from "../../kernel/contract/tenant-records.ts";
@@ -37,7 +39,7 @@ export async function findEndedWaits(
 ): Promise<{ readonly waits: readonly HistoryWait[]; readonly next: string | null }> {
   const { at } = filter;
   const read = (seq: number): Promise<EventsAfter> =>
-    events.readers.turn(tenant, () => engine.store.eventsAfter({ tenant, seq, limit: portion }));
+    events.readers.turn(tenant, () => eventsAfter(engine, { tenant, seq, limit: portion }));
   const longest = await engine.ask((state) => longestWait(tenantsIn(state).get(tenant)?.record.settings));
   const end = engine.lastSeq;
   let [seq, passed] = readPosition(position) ?? [await lastBefore(read, engine.store, at, end), 0];
@@ -99,10 +101,10 @@ async function lastBefore(
 }
 
 /** Whether all events since then are kept. Where that cannot be said, they count as gone. */
-export async function eventsReachBackTo(store: History, tenant: string, at: Millis): Promise<boolean> {
-  const earliest = await store.earliestSeq();
+export async function eventsReachBackTo(engine: Engine, tenant: string, at: Millis): Promise<boolean> {
+  const earliest = await engine.store.earliestSeq();
   if (earliest <= 1) return true;
-  const { texts } = await store.eventsAfter({ tenant, seq: earliest - 1, limit: portion });
+  const { texts } = await eventsAfter(engine, { tenant, seq: earliest - 1, limit: portion });
   return texts[0] !== undefined && timeOf(texts[0]) <= at;
 }
 
