@@ -3,7 +3,7 @@
  * cycles a second and by processor time of each of the server's threads, which depends less on how busy the machine is.
  * The load sends a frame a command (own), a frame a turn (turn), or is the SDK (sdk).
  *
- *   npm run bench:cycles [-- --seconds 3] [-- --callers 1,16,64,256] [-- --frames own,turn,sdk]
+ *   npm run bench:cycles [-- --seconds 3] [-- --callers 1,16,64,256] [-- --frames own,turn,sdk] [-- --profile FOLDER]
  */
 import { parseArgs } from "node:util";
 import { format, removeFolder, runLoad, startLeasehold } from "./children.ts";
@@ -14,12 +14,14 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "3" },
     callers: { type: "string", default: "1,16,64,256" },
     frames: { type: "string", default: "own,turn,sdk" },
+    profile: { type: "string" },
   },
 });
 
 /** As in peers/locks.ts. */
 const sdkWarmUpSeconds = 0.7;
-const server = await startLeasehold();
+const nodeFlags = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
+const server = await startLeasehold(undefined, null, nodeFlags);
 try {
   for (const frames of values.frames.split(",")) {
     for (const callers of values.callers.split(",")) {
