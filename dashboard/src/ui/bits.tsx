@@ -15,13 +15,19 @@ export function Sparkline({ values, label }: { readonly values: readonly number[
   );
 }
 
-/** A name of a resource: type first, the path cut in the middle, whole in its title. */
+/**
+ * A name of a resource: type first, the path cut in the middle, whole in its title. The last segment says most, so it stands
+ * apart: where room is short the folders before it give way.
+ */
 export function ResourceName({ name, max = 44 }: { readonly name: string; readonly max?: number }) {
   const at = name.indexOf(":");
+  const end = name.lastIndexOf("/");
+  const tail = middle(name.slice(end), Math.ceil(max / 2));
   return (
     <span class="resource" title={name}>
       <span class="kind">{name.slice(0, at)}</span>
-      <span class="path">{middle(name.slice(at + 1), max)}</span>
+      <span class="path">{middle(name.slice(at + 1, end), max - tail.length)}</span>
+      <span class="path-end">{tail}</span>
     </span>
   );
 }
