@@ -209,4 +209,11 @@ export const edgeMutants: readonly Mutant[] = [
     replace: "readAddress({ ...line, texts: () => [], text: () => null, isSet: () => false }, environment, cwd)",
     tests: ofCompletion,
   },
+  {
+    name: "cells: what a command printed is read before it has arrived",
+    file: "../cell/run-command.ts",
+    find: "setImmediate(() => setImmediate(() => resolve({ code, by })))",
+    replace: "setImmediate(() => resolve({ code, by }))",
+    tests: ["src/cell/run-command.test.ts"],
+  },
 ];

@@ -53,8 +53,9 @@ export async function runForLease({ launcher, command, facts, signal }: CommandR
 function exitOf(child: ChildProcess, signal: AbortSignal) {
   return new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
     child.on("error", (error) => reject(new NothingBegun(`it cannot be started: ${error.message}`, { cause: error })));
-    // "exit" and not "close": a child in the background may keep the pipes open.
-    child.on("exit", (code, by) => setImmediate(() => resolve({ code, by })));
+    // "exit" and not "close": a child in the background may keep the pipes open. What was printed before is in the pipes
+    // then, and the next turn of the loop has read them: this one may have polled them before.
+    child.on("exit", (code, by) => setImmediate(() => setImmediate(() => resolve({ code, by }))));
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 }
