@@ -4,7 +4,7 @@
  */
 import { predicates } from "../protocol/schema/vocabulary.ts";
 import type { Intent } from "../sdk/wire.ts";
-import type { Call, Flags, Token } from "./command.ts";
+import type { Call, Flag, Flags, Token } from "./command.ts";
 import { UsageProblem } from "./problem.ts";
 
 export const manifestFlags: Flags = {
@@ -24,6 +24,9 @@ export const manifestFlags: Flags = {
   },
   to: { sign: "RES", words: "where the name before goes, with RENAMES", many: true },
 };
+
+/** For commands that hold what they get: a pattern without it is a lease on all that it names. */
+export const anyFlag: Flag = { words: "of a pattern such as DB:/shop/*, one resource that is free" };
 
 const modes = ["exclusive", "shared", "predicate"];
 
@@ -59,6 +62,15 @@ export function readManifest(call: Call): readonly Intent[] {
     throw new UsageProblem("name what to lease: FILE:/shop/src/auth.ts, or a path such as src/auth.ts");
   }
   return intents;
+}
+
+/** The same where `--any` may be given. */
+export function readChoice(call: Call): readonly Intent[] {
+  const intents = readManifest(call);
+  if (!call.isSet("any")) return intents;
+  const isPattern = ({ resource }: Intent) => /[*?]/.test(resource);
+  if (!intents.some(isPattern)) throw new UsageProblem("--any takes a pattern, such as DB:/shop/*, to choose from");
+  return intents.map((intent): Intent => (isPattern(intent) ? { ...intent, pick: "any" } : intent));
 }
 
 /** What a task will touch, said with flags of their own because its words are about something else. */

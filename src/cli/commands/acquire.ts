@@ -4,7 +4,7 @@ import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { blockedWords, leaseColumnsLong, noteChanges } from "../lease-words.ts";
-import { manifestFlags, readManifest } from "../manifest.ts";
+import { anyFlag, manifestFlags, readChoice } from "../manifest.ts";
 import { untilStopped } from "../stop-signals.ts";
 
 const acquireCommand: Command = {
@@ -18,6 +18,7 @@ which is needed to act for it where the key may only register agents. What other
 since it lost a lease, is printed to standard error, and is in --json as observation_update.`,
   flags: {
     ...manifestFlags,
+    any: anyFlag,
     ...waitFlags,
     ttl: { sign: "TIME", words: "how long they last without a renewal [60s]" },
     agent: agentFlag,
@@ -31,7 +32,7 @@ since it lost a lease, is printed to standard error, and is in --json as observa
     ["leasehold acquire --units 2 GPU:/rack-1/a100 --json", "two units of a counted resource"],
   ],
   run: async (call) => {
-    const intents = readManifest(call);
+    const intents = readChoice(call);
     const client = await call.connect();
     const acting = await actingAgent(call, client);
     const purpose = call.text("purpose");

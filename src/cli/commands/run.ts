@@ -15,7 +15,7 @@ import { addressEnvironment } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { withoutKeys } from "../key-file.ts";
 import { noteChanges } from "../lease-words.ts";
-import { manifestFlags, readManifest } from "../manifest.ts";
+import { anyFlag, manifestFlags, readChoice } from "../manifest.ts";
 import { Failure, isServerError, UsageProblem } from "../problem.ts";
 import { type Child, startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
@@ -52,12 +52,13 @@ before it is run again.
 
 The command finds in its environment LEASEHOLD_LEASE_IDS (commas between), LEASEHOLD_FENCE (the highest of its fences:
 show it to whatever you write to), LEASEHOLD_EXPIRES_AT (as of the start), and LEASEHOLD_AGENT_ID,
-LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts as the same agent. If the agent had to
-wait, died or had lost a lease, LEASEHOLD_CHANGES is the path of a JSON file with what others changed meanwhile
+LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts as the same agent. Where a cell hosts what
+is leased, LEASEHOLD_COORDINATE says where the first of it is reached. If the agent had to wait, died or had lost a lease, LEASEHOLD_CHANGES is the path of a JSON file with what others changed meanwhile
 ({"since", "truncated", "changes": [{"resource", "predicate", "agent_id", "at", "version"}]}); it is deleted when the
 command ends.`,
   flags: {
     ...manifestFlags,
+    any: anyFlag,
     ...waitFlags,
     "conflict-exit-code": {
       short: "E",
@@ -75,10 +76,11 @@ command ends.`,
     ["leasehold run src/auth.ts -- ./rename-login.sh", "no other agent changes that file meanwhile"],
     ["leasehold run -x dist/ -s src/ -- npm run build", "to write one folder, and see no changes in the other"],
     ["leasehold run -n -E 0 DEPLOY:/prod -- ./deploy.sh", "if somebody deploys already, that is fine"],
+    ["leasehold run --any 'DB:/shop/*' -- npm test", "with a database of its own, which a cell makes and drops"],
     ["leasehold run -w 10m --units 1 GPU:/rack-1/a100 -- python train.py", "wait for one of four"],
   ],
   run: async (call) => {
-    const intents = readManifest(call);
+    const intents = readChoice(call);
     const [file = "", ...args] = call.wrapped;
     if (call.wrapped.length === 0) throw new UsageProblem("say what to run after --: `leasehold run RES… -- COMMAND`");
     const conflictCode = call.integer("conflict-exit-code", 0, 255) ?? exitCodes.notGranted;
@@ -198,6 +200,8 @@ function environmentFor({ address }: Call, { agentId, token }: Actor, { leases }
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
     LEASEHOLD_FENCE: String(Math.max(...leases.map(({ fence }) => fence))),
     LEASEHOLD_EXPIRES_AT: ends[0] ?? "",
+    // Undefined where there is none: then that of an outer command is not passed on either.
+    LEASEHOLD_COORDINATE: leases.find(({ coordinate }) => coordinate !== undefined)?.coordinate,
     LEASEHOLD_AGENT_ID: agentId,
     ...(token !== null && { LEASEHOLD_AGENT_TOKEN: token }),
     ...addressEnvironment(address),
