@@ -28,4 +28,18 @@ export const passingOnMutants: readonly Mutant[] = [
     find: "return url === null || request.headers[passedOnHeader] !== undefined ? noLeader : new URL(url);",
     replace: "return url === null ? noLeader : new URL(url);",
   },
+  {
+    ...passOn,
+    file: "../server/http/hand-over.ts",
+    name: "passing on: anybody's word for a client's address is believed",
+    find: "return one.length === other.length && timingSafeEqual(one, other) ? address : null;",
+    replace: "return one.length === other.length || timingSafeEqual(one, one) ? address : null;",
+  },
+  {
+    ...passOn,
+    file: "../server/http/hand-over.ts",
+    name: "passing on: the word for a client's address fits every request",
+    find: "JSON.stringify([method, url, authorization, cookie,",
+    replace: "JSON.stringify([typeof method, typeof url, authorization, cookie,",
+  },
 ];

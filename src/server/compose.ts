@@ -28,6 +28,7 @@ import { createSessionHandlers } from "./dashboard/sessions.ts";
 import { createEventStreams } from "./events/sse.ts";
 import { Connections } from "./http/connections.ts";
 import { createGate } from "./http/edge.ts";
+import type { HandOver } from "./http/hand-over.ts";
 import { createHttp } from "./http/http.ts";
 import { createEdges } from "./http/own-routes.ts";
 import { SlowReaders } from "./http/slow-readers.ts";
@@ -81,7 +82,7 @@ export async function composeServer(
   }
 
   const cluster = front?.cluster ?? (await ownCluster());
-  const gate = createGate(config);
+  const gate = createGate({ ...config, handOver: front?.handOver ?? null });
   const readers = createReaders(service, onLoopback);
   const connections = new Connections(service.uses, config);
   const slowReaders = new SlowReaders(connections, service.uses, service.counts, config);
@@ -103,6 +104,7 @@ export async function composeServer(
     depotFor: (callerFor) => depotOf(service, staged, callerFor),
     isLoopback: onLoopback,
     version,
+    addressOf: gate.addressOf,
     claim: (socket, caller) => {
       const connection = connections.open.get(socket);
       return connection?.owner === null ? connections.claim(connection, caller) : null;
@@ -119,8 +121,8 @@ export async function composeServer(
       metrics,
       version,
       events: eventStreams.open,
-      backup: createBackup(service, folder),
-      cluster: createClusterHandlers(service, cluster),
+      backup: createBackup(service, gate, folder),
+      cluster: createClusterHandlers(service, gate, cluster),
       artifacts: createArtifactHandlers(service, readers),
       sessions: createSessionHandlers({ service, gate, isLoopback: onLoopback, version }),
       page: createPage(version),
@@ -224,6 +226,7 @@ export interface ServerFront {
   readonly address: RunningServer["address"];
   readonly origin: string;
   readonly cluster: Cluster;
+  readonly handOver: HandOver;
   hand(server: HttpServer | SecureServer | null): void;
 }
 

@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { createPassOn } from "../../src/server/cluster/pass-on.ts";
 import { parserOptions } from "../../src/server/compose.ts";
 import { createGate } from "../../src/server/http/edge.ts";
+import { HandOver } from "../../src/server/http/hand-over.ts";
 import { until } from "./harness.ts";
 
 interface Seen {
@@ -16,21 +17,25 @@ interface Seen {
   readonly body: string;
   /** The leader's side of the connection: the port that it came from. */
   readonly from: number | undefined;
+  /** The client's address, as the leader takes it. */
+  readonly address: string | undefined;
 }
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 
 async function passOnTo(t: TestContext, answer: Answering = (_request, response) => response.end("fine")) {
   const seen: Seen[] = [];
+  const handOver = new HandOver(Buffer.alloc(32, 1));
+  const leaderGate = createGate({ ...gateOptions, handOver });
   const leader = createServer(parserOptions, async (request, response) => {
     let body = "";
     for await (const chunk of request) body += String(chunk);
     const { method = "", url = "", headers, socket } = request;
-    seen.push({ method, url, headers, body, from: socket.remotePort });
+    seen.push({ method, url, headers, body, from: socket.remotePort, address: leaderGate.addressOf(request) });
     answer(request, response);
   });
   leader.on("upgrade", ({ method = "", url = "", headers }, socket) => {
-    seen.push({ method, url, headers, body: "", from: undefined });
+    seen.push({ method, url, headers, body: "", from: undefined, address: undefined });
     socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
   });
   let open = 0;
@@ -41,13 +46,15 @@ async function passOnTo(t: TestContext, answer: Answering = (_request, response)
   leader.listen(0, "127.0.0.1");
   await once(leader, "listening");
   const leaderUrl = `http://127.0.0.1:${(leader.address() as AddressInfo).port}`;
-  const gate = createGate({
-    host: "127.0.0.1",
-    allowedHosts: [],
-    allowedOrigins: ["https://ops.example.com"],
-    behindProxy: [],
+  const gate = createGate(gateOptions);
+  const passOn = createPassOn({
+    leaderUrl: () => leaderUrl,
+    gate,
+    server: parserOptions,
+    tls: null,
+    ca: null,
+    handOver,
   });
-  const passOn = createPassOn({ leaderUrl: () => leaderUrl, gate, server: parserOptions, tls: null, ca: null });
   passOn.server.listen(0, "127.0.0.1");
   await once(passOn.server, "listening");
   t.after(() => {
@@ -57,12 +64,19 @@ async function passOnTo(t: TestContext, answer: Answering = (_request, response)
     leader.closeAllConnections();
   });
   const { port } = passOn.server.address() as AddressInfo;
-  return { seen, port, open: () => open };
+  return { seen, port, leaderPort: (leader.address() as AddressInfo).port, open: () => open };
 }
 
+const gateOptions = {
+  host: "127.0.0.1",
+  allowedHosts: [],
+  allowedOrigins: ["https://ops.example.com"],
+  behindProxy: [],
+};
+
 /** All that comes back on one connection until it is closed, by the last of these requests or by the server. */
-async function talk(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, "127.0.0.1");
+async function talk(port: number, bytes: string, localAddress = "127.0.0.1"): Promise<string> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
   socket.write(bytes);
   let received = "";
   socket.setEncoding("latin1").on("data", (chunk: string) => {
@@ -175,5 +189,23 @@ test("H1: an upgrade with a body has none at the leader", async (t) => {
   assert.deepEqual(
     seen.map(({ url, headers }) => [url, headers["content-length"]]),
     [["/v1/stream", undefined]],
+  );
+});
+
+test("S7: the word of a server for its client's address fits no other request, and nobody can write it", async (t) => {
+  const { seen, port, leaderPort } = await passOnTo(t);
+  const head = (target: string, credential: string, more = "") =>
+    `GET ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${credential}\r\n${more}Connection: close\r\n\r\n`;
+  await talk(port, head("/v1/leases", "lhk_own"), "127.0.0.9");
+  const said = String(seen[0]?.headers["leasehold-passed-on"]);
+  const copied = `Leasehold-Passed-On: ${said}\r\n`;
+  await talk(leaderPort, head("/v1/leases", "lhk_own", copied));
+  await talk(leaderPort, head("/v1/keys", "lhk_own", copied));
+  await talk(leaderPort, head("/v1/leases", "lhk_other", copied));
+  await talk(leaderPort, head("/v1/leases", "lhk_own", copied.replace("127.0.0.9", "127.0.0.8")));
+  await talk(leaderPort, head("/v1/leases", "lhk_own", "Leasehold-Passed-On: 127.0.0.9\r\n"));
+  assert.deepEqual(
+    seen.map(({ address }) => address),
+    ["127.0.0.9", "127.0.0.9", ...new Array(4).fill("127.0.0.1")],
   );
 });

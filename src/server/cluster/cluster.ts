@@ -9,7 +9,7 @@ import { getCluster, resignLeader } from "../../protocol/operating/cluster.ts";
 import type { Operation } from "../../protocol/operation.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
 import { answerForFault } from "../answering/faults.ts";
-import { sendAnswer } from "../http/edge.ts";
+import { type Gate, sendAnswer } from "../http/edge.ts";
 import type { EdgeHandler } from "../http/http.ts";
 import type { Service } from "../service.ts";
 
@@ -66,7 +66,7 @@ export function aloneIn(
   };
 }
 
-export function createClusterHandlers(service: Service, cluster: Cluster) {
+export function createClusterHandlers(service: Service, gate: Gate, cluster: Cluster) {
   const { engine } = service;
   return {
     get_cluster: (request, reply) => {
@@ -82,7 +82,7 @@ export function createClusterHandlers(service: Service, cluster: Cluster) {
       const { caller, raw } = request;
       if (caller === null) throw new TypeError("admission comes before the handler");
       const { server, epoch, resign } = cluster;
-      const { remoteAddress: address } = raw.socket;
+      const address = gate.addressOf(raw);
       const actor = address === undefined ? caller.actor : { ...caller.actor, address };
       const tryTo = async (): Promise<void> => {
         const { servers } = await cluster.view();

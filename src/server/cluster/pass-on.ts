@@ -28,6 +28,7 @@ import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/ans
 import { isLoopback } from "../../trust/loopback.ts";
 import { pipelinedMax } from "../http/connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "../http/edge.ts";
+import { type HandOver, passedOnHeader } from "../http/hand-over.ts";
 
 export interface PassOnOptions {
   /** Where the leader is; null: nobody leads, or nobody knows where. */
@@ -37,10 +38,10 @@ export interface PassOnOptions {
   readonly tls: TlsOptions | null;
   /** The certificates that a leader's is checked against, beside the usual ones. */
   readonly ca: string | null;
+  /** How the leader learns who the client is. */
+  readonly handOver: HandOver;
 }
 
-/** Says that a request was passed on. A leader takes it as any other. */
-export const passedOnHeader = "leasehold-passed-on";
 /** These are about one connection only (RFC 9110, 7.6.1); the others reach the leader. */
 const ownHeaders = new Set([
   "connection",
@@ -100,7 +101,7 @@ export function createPassOn(options: PassOnOptions): PassOn {
     const isSecure = to.protocol === "https:";
     return (isSecure ? httpsRequest : httpRequest)({
       ...{ host: to.hostname.replace(/^\[|\]$/g, ""), port: to.port || (isSecure ? 443 : 80) },
-      ...{ method: request.method, path: request.url, headers: { ...headersFor(request, to, options.gate), ...more } },
+      ...{ method: request.method, path: request.url, headers: { ...headersFor(request, to, options), ...more } },
       agent: lineOf(request.socket, to.protocol).agent,
     });
   };
@@ -191,7 +192,11 @@ function framingOf({ headers }: IncomingMessage): Record<string, string> {
   return length === undefined ? {} : { "content-length": length };
 }
 
-function headersFor(request: IncomingMessage, to: URL, gate: Gate): Record<string, string | string[]> {
+function headersFor(
+  request: IncomingMessage,
+  to: URL,
+  { gate, handOver }: PassOnOptions,
+): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(request.headers))
     if (value !== undefined && !ownHeaders.has(name) && !checkedHeaders.has(name)) headers[name] = value;
@@ -202,7 +207,7 @@ function headersFor(request: IncomingMessage, to: URL, gate: Gate): Record<strin
   // Who calls from this machine is trusted as this machine is; everybody else comes through a proxy.
   if (!isLoopback(address)) headers["x-forwarded-for"] = before === undefined ? address : `${before}, ${address}`;
   headers["host"] = to.host;
-  headers[passedOnHeader] = "1";
+  headers[passedOnHeader] = handOver.say(request, gate.addressOf(request) ?? "");
   return headers;
 }
 

@@ -56,6 +56,11 @@ export class MasterKey {
     }
   }
 
+  /** A key of its own for one purpose, the same on every server. */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync("sha256", this.#key, "", `leasehold ${purpose}`, 32));
+  }
+
   /** For what is stored as text among other data. */
   box(name: string): SecretBox {
     return {

@@ -16,6 +16,7 @@ import { composeServer, parserOptions, type ServerFront } from "../compose.ts";
 import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { createGate } from "../http/edge.ts";
+import { HandOver } from "../http/hand-over.ts";
 import type { Service } from "../service.ts";
 import type { RunningServer } from "../start.ts";
 import { checkClock, checkDurability } from "./database-checks.ts";
@@ -41,6 +42,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
   const { tlsCert: cert, tlsKey, tlsCa: ca } = config;
   const tls = cert === null || tlsKey === null ? null : new ReloadingTls({ cert, key: tlsKey, ca }, log);
   const db = new Database({ url: config.store });
+  const handOver = new HandOver(key.derive("passed on"));
   let leadership: Leadership | null = null;
   const passOn = createPassOn({
     leaderUrl: () => leadership?.leader?.url ?? null,
@@ -48,6 +50,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     server: { ...parserOptions, requestTimeout: config.requestTimeoutMs },
     tls: tls?.options ?? null,
     ca: ca === null ? null : readFileSync(ca, "utf8"),
+    handOver,
   });
   const front = await Front.listen(passOn.server, config);
   const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
@@ -70,6 +73,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     let inner: Parameters<ServerFront["hand"]>[0] = null;
     const own: ServerFront = {
       address,
+      handOver,
       origin: new URL(address.url).origin,
       cluster: {
         ...{ store: "postgres", server, epoch: opened.epoch, since: engine.now() },

@@ -60,7 +60,7 @@ export function createSessionHandlers({ service, gate, isLoopback, version }: Se
       const [shown] = cookie?.split(";", 1) ?? [];
       const caller = sessions.find(shown) || null;
       if (cookie === null || caller === null) {
-        const refused = service.failedLogins.note(request.raw.socket.remoteAddress) ?? invalid;
+        const refused = service.failedLogins.note(gate.addressOf(request.raw)) ?? invalid;
         service.counts.refuse(refused.code);
         return void sendAnswer(reply.raw, refused);
       }

@@ -12,6 +12,7 @@ import type { TLSSocket } from "node:tls";
 import { closeWith } from "../../cell/reset-socket.ts";
 import { type Answer, bodyText, errorAnswer } from "../../protocol/answers/answer.ts";
 import { isLoopback } from "../../trust/loopback.ts";
+import type { HandOver } from "./hand-over.ts";
 
 export interface GateOptions {
   /** The address that the server listens on. */
@@ -22,6 +23,8 @@ export interface GateOptions {
   readonly allowedOrigins: readonly string[];
   /** Addresses of the proxies that do TLS; with any of them, nobody else is let in from another machine. */
   readonly behindProxy: readonly string[];
+  /** What servers of the same cluster say of the requests that they pass on; null, or absent: there are none. */
+  readonly handOver?: HandOver | null;
 }
 
 export interface Gate {
@@ -31,14 +34,15 @@ export interface Gate {
   lets(origin: string): boolean;
   /** Whether the client speaks TLS, with this server or with a trusted proxy. */
   speaksTls(request: IncomingMessage): boolean;
-  /** The address of the client, also where a trusted proxy stands between. */
+  /** The address of the client, also where a trusted proxy or another server of the cluster stands between. */
   addressOf(request: IncomingMessage): string | undefined;
 }
 
 /** Values of `Host` that were accepted; clients use few, and past the limit none is remembered. */
 const hostsKnownMax = 1_000;
 
-export function createGate({ host, allowedHosts, allowedOrigins, behindProxy }: GateOptions): Gate {
+export function createGate(options: GateOptions): Gate {
+  const { host, allowedHosts, allowedOrigins, behindProxy, handOver = null } = options;
   const names = new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
   const known = new Set<string>();
@@ -78,7 +82,10 @@ export function createGate({ host, allowedHosts, allowedOrigins, behindProxy }: 
       if (proto === undefined || proxies === null || !isOf(proxies, peerOf(socket))) return false;
       return String(proto).split(",").at(-1)?.trim().toLowerCase() === "https";
     },
-    addressOf({ socket, headers }) {
+    addressOf(request) {
+      const { socket, headers } = request;
+      const passedOn = handOver === null ? null : handOver.addressIn(request);
+      if (passedOn !== null) return passedOn;
       const forwarded = headers["x-forwarded-for"];
       if (forwarded === undefined || proxies === null || !isOf(proxies, peerOf(socket))) return socket.remoteAddress;
       // The nearest proxy adds what it saw at the end.

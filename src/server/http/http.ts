@@ -210,7 +210,7 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
     const apiKey = headers["x-api-key"];
     // Its body has to be parsed to know who it is from, so an address that failed too often comes no further.
     if (whom === "named later") {
-      const tooMany = service.failedLogins.note(raw.socket.remoteAddress, 0);
+      const tooMany = service.failedLogins.note(gate.addressOf(raw), 0);
       if (tooMany !== null) return refuseLast(options, reply, tooMany);
     }
     if (whom === "known" || (whom === "named later" && (headers.authorization ?? apiKey) !== undefined)) {
@@ -282,8 +282,8 @@ function refuseLast(options: HttpOptions, reply: FastifyReply, answer: Answer): 
 
 /** Whose credential is missing or wrong. */
 function refuseStranger(options: HttpOptions, reply: FastifyReply, answer: Answer): void {
-  const { failedLogins } = options.service;
-  const tooMany = answer.code === "unauthorized" ? failedLogins.note(reply.raw.req.socket.remoteAddress) : null;
+  const { service, gate } = options;
+  const tooMany = answer.code === "unauthorized" ? service.failedLogins.note(gate.addressOf(reply.raw.req)) : null;
   if (tooMany !== null) refuseLast(options, reply, tooMany);
   else refuse(options, reply, answer);
 }

@@ -171,8 +171,8 @@ function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | An
   const { cookie: _, ...shown } = request.headers;
   const caller = authenticate(service, shown, isLoopback);
   if (!isCaller(caller)) {
-    const { remoteAddress } = request.socket;
-    return (caller.code === "unauthorized" ? service.failedLogins.note(remoteAddress) : null) ?? caller;
+    const address = gate.addressOf(request);
+    return (caller.code === "unauthorized" ? service.failedLogins.note(address) : null) ?? caller;
   }
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
     return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);

@@ -11,7 +11,7 @@ import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/ans
 import { limits } from "../../protocol/schema/limits.ts";
 import { internalError } from "../answering/faults.ts";
 import { authenticate, isCaller } from "../auth/authenticate.ts";
-import { sendAnswer } from "../http/edge.ts";
+import { type Gate, sendAnswer } from "../http/edge.ts";
 import type { Caller, Service } from "../service.ts";
 import { type ControlPlaneOptions, controlPlaneFor } from "./control-plane.ts";
 import { acceptsStream, sendResponse, webRequest, withoutStream } from "./exchange.ts";
@@ -33,6 +33,8 @@ export interface McpOptions {
   readonly version: string;
   /** Counts the connection for its tenant, where the arguments of a call say whose it is; an answer if it is one too many. */
   readonly claim: (socket: Socket, caller: Caller) => Answer | null;
+  /** The client's, wherever it came in. */
+  readonly addressOf: Gate["addressOf"];
   /** For tests. */
   readonly presence?: PresenceOptions;
 }
@@ -44,7 +46,7 @@ export interface Mcp {
 }
 
 export function createMcp(options: McpOptions): Mcp {
-  const { service, depotFor, isLoopback, version, claim, presence: presenceOptions } = options;
+  const { service, depotFor, isLoopback, version, claim, addressOf, presence: presenceOptions } = options;
   const presence = createPresence(service, presenceOptions);
   const lostAnswers = createLostAnswers();
   // The SDK takes long to load: `prepareMcp` does it before the first call, where a server is to stay.
@@ -67,7 +69,7 @@ export function createMcp(options: McpOptions): Mcp {
     });
     loading ??= load(version);
     const { open, plain } = await loading;
-    const from = { ...caller, address: request.raw.socket.remoteAddress };
+    const from = { ...caller, address: addressOf(request.raw) };
     const plane = controlPlaneFor({
       service,
       depotFor,
@@ -93,7 +95,7 @@ export function createMcp(options: McpOptions): Mcp {
     const shown = { ...headers, cookie: undefined, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
     const found = authenticate(service, shown, isLoopback);
     if (!isCaller(found)) {
-      const refused = service.failedLogins.note(raw.socket.remoteAddress) ?? found;
+      const refused = service.failedLogins.note(addressOf(raw)) ?? found;
       service.counts.refuse(refused.code);
       return refused;
     }

@@ -13,7 +13,7 @@ import { auditEntryOf } from "../../kernel/kernel.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { StoreFault } from "../../store/faults.ts";
 import { answerForFault } from "../answering/faults.ts";
-import { sendAnswer } from "../http/edge.ts";
+import { type Gate, sendAnswer } from "../http/edge.ts";
 import type { EdgeHandler } from "../http/http.ts";
 import type { Caller, Service } from "../service.ts";
 
@@ -25,10 +25,10 @@ export async function removeLeftovers(data: string): Promise<void> {
   await rm(join(data, folderName), { recursive: true, force: true });
 }
 
-export function createBackup(service: Service, data: string): EdgeHandler {
+export function createBackup(service: Service, gate: Gate, data: string): EdgeHandler {
   return ({ caller, raw }, reply) => {
     if (caller === null) throw new TypeError("admission comes before the handler");
-    const { remoteAddress: address } = raw.socket;
+    const address = gate.addressOf(raw);
     const actor = address === undefined ? caller.actor : { ...caller.actor, address };
     makeAndSend(service, data, reply.raw, { tenant: caller.tenant, actor }).catch((fault: unknown) => {
       if (reply.raw.headersSent) reply.raw.destroy();
