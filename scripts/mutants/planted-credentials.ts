@@ -1,9 +1,10 @@
-/** Ways to act with what is no longer, or never was, one's own. */
+/** Ways to act with what is no longer, or never was, one's own; and pages without a bound in bytes. */
 import type { Mutant } from "./planted.ts";
 
 const sessions = { file: "../server/auth/sessions.ts", tests: ["test/page/sessions.test.ts"] };
 const bulk = { file: "../server/operating/bulk-tasks.ts", tests: ["test/server/bulk-tasks.test.ts"] };
 const lost = { file: "../server/mcp/lost-answers.ts", tests: ["test/mcp/presence.test.ts"] };
+const pages = ["test/server/page-bytes.test.ts"];
 const secrets = ["test/server/secret-files.test.ts"];
 
 export const credentialMutants: readonly Mutant[] = [
@@ -54,6 +55,27 @@ export const credentialMutants: readonly Mutant[] = [
     name: "lost answers: a tenant's are without bound",
     find: "if (lost.size > keptMax && oldest",
     replace: "if (lost.size > 1_000 * keptMax && oldest",
+  },
+  {
+    file: "../server/queries/paging.ts",
+    tests: pages,
+    name: "pages: one of large items is as large as its limit allows",
+    find: "if (bytes > bytesMax) return",
+    replace: "if (bytes > 1_000 * bytesMax) return",
+  },
+  {
+    file: "../server/queries/history-waits.ts",
+    tests: pages,
+    name: "pages: one of ended waits is as large as its limit allows",
+    find: "bytes += 2 * text.length;",
+    replace: "bytes += 2;",
+  },
+  {
+    file: "../store/packed-events.ts",
+    tests: pages,
+    name: "pages: a portion of events is as large as a commit",
+    find: "if (bytes < eventBytesMax) continue;",
+    replace: "if (bytes < 1_000 * eventBytesMax) continue;",
   },
   {
     file: "../trust/key-file.ts",

@@ -20,6 +20,9 @@ export function decompress(bytes: Uint8Array): string {
   return zstdDecompressSync(bytes).toString();
 }
 
+/** Events of more text than this are not given at once, and rows of more not read, whatever their number (S8). */
+const eventBytesMax = 2 ** 18;
+
 export interface KnownNumbers {
   /** The smallest number still kept, or the next one to come. */
   readonly earliest: number;
@@ -39,16 +42,25 @@ export function collectEvents(
   let through = seq;
   let next: number | null = null;
   let examined = 0;
+  let bytes = 0;
+  let passed = 0;
   for (const { firstSeq, count, body } of rows) {
     next ??= Math.max(firstSeq, seq + 1);
     through = firstSeq + count - 1;
     for (const [index, [of, event]] of (JSON.parse(body) as Entry[]).entries()) {
       if (firstSeq + index <= seq || of !== tenant) continue;
+      const text = JSON.stringify(event);
       seqs.push(firstSeq + index);
-      texts.push(JSON.stringify(event));
+      texts.push(text);
+      bytes += text.length;
+      // One commit may have ended a hundred thousand leases: the rest of its row comes with the next portion.
+      if (bytes < eventBytesMax) continue;
+      through = firstSeq + index;
+      break;
     }
     examined += through - Math.max(seq, firstSeq - 1);
-    if (examined >= limit) break;
+    passed += body.length;
+    if (examined >= limit || Math.max(bytes, passed) >= eventBytesMax) break;
   }
   // Where numbers jumped and nothing has come since, the follower is at the end.
   if (next === null) through = Math.max(seq, lastSeq);

@@ -11,14 +11,16 @@ test("all pages together are the whole list in order, whatever the order of the 
     fc.property(
       fc.uniqueArray(fc.string({ maxLength: 6 }), { maxLength: 300 }),
       fc.integer({ min: 1, max: 40 }),
-      (keys, limit) => {
+      fc.integer({ min: 1, max: 40 }),
+      (keys, limit, bytesMax) => {
         const collected: string[] = [];
         let after: string | null = null;
         do {
           const page: PageBuilder<string> = new PageBuilder<string>(limit, after);
           for (const key of keys) page.offer(key, key);
-          const { items, lastKey } = page.build();
+          const { items, lastKey } = page.build((key) => key.length, bytesMax);
           assert.ok(items.length <= limit);
+          assert.ok(items.length <= 1 || items.join("").length <= bytesMax);
           collected.push(...items);
           after = lastKey;
         } while (after !== null);
@@ -37,7 +39,7 @@ test("a page of very many items is right, although most are dropped on the way",
     const number = (turn * 7_919) % 50_000;
     page.offer(`k${String(number).padStart(8, "0")}`, number);
   }
-  const { items, lastKey } = page.build();
+  const { items, lastKey } = page.build(() => 0, 1);
   assert.deepEqual(items, [6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
   assert.equal(lastKey, "k00000015");
 });

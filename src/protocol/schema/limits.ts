@@ -10,6 +10,8 @@ export const limits = {
   /** A time in ISO 8601. */
   timeLengthMax: 64,
   pageMax: 1_000,
+  /** A page whose items are larger together ends before its limit, and says how to go on. */
+  pageBytesMax: 2 ** 20,
   pageDefault: 100,
   cursorLengthMax: 2_048,
   /** A token with all the caveats that it can have. */

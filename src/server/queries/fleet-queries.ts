@@ -18,6 +18,7 @@ import { resourceState } from "../../protocol/operating/record-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { liveTaskStatuses, waitStates, workerActivities } from "../../protocol/watching/fleet-shapes.ts";
 import type { Service } from "../service.ts";
+import { textBytes } from "./paging.ts";
 import { listPage, type QueryResult, read, scan } from "./scan.ts";
 
 /** How long the figures are good, for all who ask: each count reads every record of the tenant. */
@@ -112,6 +113,7 @@ export async function listActivity({ engine }: Service, query: QueryOf<"list_act
     keyOf: ({ agent }) => agent.id,
     isWanted: (found) =>
       (activity === null || found.activity === activity) && (search === null || isFound(found.agent, search)),
+    bytesOf: ({ agent }) => textBytes(agent),
     reply: async (found, nextCursor) => {
       const agents: AgentActivity[] = [];
       for (let done = 0; done < found.length; done += describedAtOnce) {

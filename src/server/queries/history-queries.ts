@@ -10,15 +10,16 @@ import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import { findRecord, isOpen, leasesFor, namesOverlap, parseResourceName, recordsOf } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import type { HistoryPage, HistoryWait, QueryOf, QueryReply } from "../../protocol/answers/queries.ts";
+import { limits } from "../../protocol/schema/limits.ts";
 import { Refused } from "../answering/faults.ts";
 import type { Service } from "../service.ts";
 import { eventsReachBackTo, findEndedWaits, type HistoryFilter, isAskedFor, waitOf } from "./history-waits.ts";
-import { cursorFor, readCursor } from "./paging.ts";
+import { cursorFor, readCursor, textBytes } from "./paging.ts";
 import { isRefusal, listPage, type QueryResult, read } from "./scan.ts";
 
 /** Ended leases that are looked at for one page. */
 const endedScannedMax = 10_000;
-const endedPortion = 1_000;
+const endedPortion = 250;
 
 const steps = ["live", "ended", "open", "events"] as const;
 type Step = (typeof steps)[number];
@@ -45,6 +46,7 @@ export async function getHistory(service: Service, query: QueryOf<"get_history">
   let [step, position] = readPosition(readCursor(list, query.cursor));
   const leases: Lease[] = [];
   const waits: HistoryWait[] = [];
+  let bytes = 0;
   const reply = async (next: string | null): Promise<QueryResult> => {
     const nextCursor = next === null ? null : cursorFor(list, next);
     const complete = await isKept(engine, query.tenant, at);
@@ -57,9 +59,12 @@ export async function getHistory(service: Service, query: QueryOf<"get_history">
     if ("type" in found) return { reply: found, now };
     for (const lease of found.leases) leases.push(lease);
     for (const wait of found.waits) waits.push(wait);
+    bytes += textBytes(found.leases) + textBytes(found.waits);
     if (found.next !== null) return reply(`${step} ${found.next}`);
     const following = steps[steps.indexOf(step) + 1];
     if (following === undefined) return reply(null);
+    // Each step ends at a page's bytes by itself.
+    if (bytes > limits.pageBytesMax / 2) return reply(`${following} `);
     [step, position] = [following, null];
   }
 }
@@ -98,6 +103,7 @@ const take: Readonly<Record<Step, Take>> = {
         find: (state, key) => findRecord(state, tenant, "lease", key),
         keyOf: ({ id }) => id,
         isWanted: (lease) => isHeldThen(lease, filter),
+        bytesOf: textBytes,
         reply: (leases, nextCursor) => pageOf(query.at, { leases, waits: none, nextCursor }),
       },
     );
@@ -107,6 +113,7 @@ const take: Readonly<Record<Step, Take>> = {
   /** The youngest first; those that were asked for later are passed over by their ids. */
   ended: async ({ engine }, { tenant, at }, filter, room, position) => {
     const leases: Lease[] = [];
+    let bytes = 0;
     let before = position ?? firstLeaseIdAt(at + 1);
     for (let scanned = 0; scanned < endedScannedMax; scanned += endedPortion) {
       const rows = await engine.store.endedPage({ tenant, limit: endedPortion, before });
@@ -114,7 +121,9 @@ const take: Readonly<Record<Step, Take>> = {
         before = id;
         if (endedAt <= at) continue;
         const lease = readLease(body);
-        if (isHeldThen(lease, filter) && leases.push(lease) === room) return { leases, waits: none, next: before };
+        if (!isHeldThen(lease, filter)) continue;
+        bytes += body.length;
+        if (leases.push(lease) === room || bytes > limits.pageBytesMax) return { leases, waits: none, next: before };
       }
       if (rows.length < endedPortion) return { leases, waits: none, next: null };
     }
@@ -131,6 +140,8 @@ const take: Readonly<Record<Step, Take>> = {
         items: (state) => recordsOf(state, query.tenant, "request"),
         keyOf: ({ arrival }) => String(arrival).padStart(16, "0"),
         isWanted: (request) => isOpen(request) && request.submittedAt <= query.at && isAskedFor(request, filter),
+        // Names are shown twice: as intents, and as resources.
+        bytesOf: (request) => 2 * textBytes(request),
         reply: (requests, nextCursor) => pageOf(query.at, { leases: none, waits: requests.map(waitOf), nextCursor }),
       },
     );

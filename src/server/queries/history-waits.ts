@@ -1,4 +1,6 @@
 /** Who waited at a moment and does not any more: the events by which requests end say when each was submitted. */
+
+import { setImmediate } from "node:timers/promises";
 import type { Engine } from "../../engine/engine.ts";
 import { eventsAfter } from "../../engine/history.ts";
 import { firstRequestIdAt, timeOfId } from "../../kernel/contract/ids.ts";
@@ -7,13 +9,16 @@ import { settingsDefault } from "../../kernel/contract/tenant-records.ts";
 import { namesOverlap, parseResourceName, type ResourceName, tenantsIn } from "../../kernel/views.ts";
 import type { HistoryWait } from "../../protocol/answers/queries.ts";
 import { show } from "../../protocol/schema/convert.ts";
+import { limits } from "../../protocol/schema/limits.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
 import type { EventsAfter, History } from "../../store/store.ts";
 import type { Service } from "../service.ts";
 
 /** Events that are read at once, and for one page. */
-const portion = 1_000;
+const portion = 250;
 const scannedMax = 20_000;
+/** Parsed in one turn of the loop (S8). */
+const bytesPerTurn = 256 * 1_024;
 /** A wait ends a little after its timeout: a cell may still set it up. */
 const graceMs = 60_000;
 /** A longer time without events counts as this much: the server may have been down, and waits end when it is back. */
@@ -45,6 +50,8 @@ export async function findEndedWaits(
   let [seq, passed] = readPosition(position) ?? [await lastBefore(read, engine.store, at, end), 0];
   let before: Millis | null = null;
   const waits = new Map<string, HistoryWait>();
+  let bytes = 0;
+  let inTurn = 0;
   for (let scanned = 0; seq < end; scanned += portion) {
     if (scanned >= scannedMax) return { waits: [...waits.values()], next: `${seq}:${passed}` };
     const { seqs, texts, through } = await read(seq);
@@ -54,11 +61,19 @@ export async function findEndedWaits(
       passed += Math.min(time - (before ?? time), gapMsMax);
       before = time;
       if (passed > longest) return { waits: [...waits.values()], next: null };
+      if (isOfRequest(text)) inTurn += text.length;
+      if (inTurn > bytesPerTurn) {
+        inTurn = 0;
+        await setImmediate();
+      }
       const wait = endedWait(text, filter);
       // The first of its ends is the end of its wait.
       if (wait === null || waits.has(wait.request_id)) continue;
       waits.set(wait.request_id, wait);
-      if (waits.size === room) return { waits: [...waits.values()], next: `${seqs[index]}:${passed}` };
+      // Names are shown twice: as intents, and as resources.
+      bytes += 2 * text.length;
+      if (waits.size === room || bytes > limits.pageBytesMax)
+        return { waits: [...waits.values()], next: `${seqs[index]}:${passed}` };
     }
     if (through <= seq) break;
     seq = through;
@@ -133,9 +148,13 @@ interface EndEvent {
   readonly resources?: readonly string[];
 }
 
+function isOfRequest(text: string): boolean {
+  return text.startsWith('{"type":"request.');
+}
+
 /** A DIE at once has no request, and nothing waited; of one that stood by, only its id says since when. */
 function endedWait(text: string, filter: HistoryFilter): HistoryWait | null {
-  if (!text.startsWith('{"type":"request.')) return null;
+  if (!isOfRequest(text)) return null;
   const { type, at, request, ...died } = JSON.parse(text) as EndEvent;
   if (ends[type] === undefined) return null;
   const ended = { ended_as: ends[type], ended_at: at };

@@ -19,13 +19,14 @@ import {
   recordsOf,
 } from "../../kernel/views.ts";
 import type { QueryOf, QueryReply } from "../../protocol/answers/queries.ts";
+import { limits } from "../../protocol/schema/limits.ts";
 import type { Service } from "../service.ts";
-import { cursorFor, readCursor } from "./paging.ts";
+import { cursorFor, readCursor, textBytes } from "./paging.ts";
 import { answerFromStore, isRefusal, listPage, type QueryResult, read } from "./scan.ts";
 
 /** Ended leases that are looked at for one page; where few match, a page may be short, and says how to go on. */
 const endedScannedMax = 10_000;
-const endedPortion = 1_000;
+const endedPortion = 250;
 
 export async function getLease({ engine }: Service, query: QueryOf<"get_lease">): Promise<QueryResult> {
   const { tenant, leaseId } = query;
@@ -57,6 +58,7 @@ export async function listLeases({ engine }: Service, query: QueryOf<"list_lease
     find: (live, key) => findRecord(live, tenant, "lease", key),
     keyOf: ({ id }) => id,
     isWanted: (lease) => matches(lease, filter),
+    bytesOf: textBytes,
     reply: pageOf,
   });
 }
@@ -65,13 +67,17 @@ export async function listLeases({ engine }: Service, query: QueryOf<"list_lease
 async function listEnded(engine: Engine, query: QueryOf<"list_leases">, filter: LeaseFilter): Promise<QueryReply> {
   const { tenant, limit } = query;
   const leases: Lease[] = [];
+  let bytes = 0;
   let before = readCursor("ended", query.cursor);
   for (let scanned = 0; scanned < endedScannedMax; scanned += endedPortion) {
     const rows = await engine.store.endedPage({ tenant, limit: endedPortion, ...(before !== null && { before }) });
     for (const { id, body } of rows) {
       const lease = readLease(body);
       before = id;
-      if (matches(lease, filter) && leases.push(lease) === limit) return pageOf(leases, cursorFor("ended", before));
+      if (!matches(lease, filter)) continue;
+      bytes += body.length;
+      if (leases.push(lease) === limit || bytes > limits.pageBytesMax)
+        return pageOf(leases, cursorFor("ended", before));
     }
     if (rows.length < endedPortion) return pageOf(leases, null);
   }
@@ -106,6 +112,7 @@ export async function listRequests({ engine }: Service, query: QueryOf<"list_req
     // In order of arrival, which as text takes leading zeros.
     keyOf: ({ arrival }) => String(arrival).padStart(16, "0"),
     isWanted: (request) => isOpen(request) && (agentId === null || request.agentId === agentId),
+    bytesOf: textBytes,
     reply: async (found, nextCursor) => {
       const requests: OpenRequest[] = [];
       for (let done = 0; done < found.length; done += describedAtOnce) {

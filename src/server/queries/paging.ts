@@ -48,6 +48,25 @@ export class Lookahead {
   }
 }
 
+/** How many of these a page holds by their bytes: at least one (S4, S8). */
+export function countThatFit<T>(items: readonly T[], bytesOf: (item: T) => number, bytesMax: number): number {
+  let bytes = 0;
+  for (const [count, item] of items.entries()) {
+    bytes += bytesOf(item);
+    if (bytes > bytesMax) return Math.max(count, 1);
+  }
+  return items.length;
+}
+
+/** About as many bytes as a record's text has; of plain data. */
+export function textBytes(value: unknown): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 8;
+  let bytes = 2;
+  for (const [name, member] of Object.entries(value)) bytes += textBytes(member) + name.length + 4;
+  return bytes;
+}
+
 interface Keyed<T> {
   readonly key: string;
   readonly item: T;
@@ -82,11 +101,16 @@ export class PageBuilder<T> {
   }
 
   /** The items, the key that the next page comes after (null where there is no next one), and keys that come then. */
-  build(): { readonly items: readonly T[]; readonly lastKey: string | null; readonly ahead: Ahead } {
+  build(
+    bytesOf: (item: T) => number,
+    bytesMax: number,
+  ): { readonly items: readonly T[]; readonly lastKey: string | null; readonly ahead: Ahead } {
     this.trim();
-    const page = this.kept.slice(0, this.limit);
-    const hasMore = this.kept.length > this.limit;
-    const rest = this.kept.slice(this.limit, this.most - 1).map(({ key }) => key);
+    const first = this.kept.slice(0, this.limit);
+    const size = countThatFit(first, ({ item }) => bytesOf(item), bytesMax);
+    const page = first.slice(0, size);
+    const hasMore = this.kept.length > size;
+    const rest = this.kept.slice(size, this.most - 1).map(({ key }) => key);
     return {
       items: page.map(({ item }) => item),
       lastKey: hasMore ? (page.at(-1)?.key ?? null) : null,

@@ -27,6 +27,7 @@ import { listAudit } from "./audit-queries.ts";
 import { getOverview, listActivity } from "./fleet-queries.ts";
 import { getHistory } from "./history-queries.ts";
 import { getLease, listLeases, listRequests } from "./lease-queries.ts";
+import { textBytes } from "./paging.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
 import { answerFrom, listPage, type QueryResult } from "./scan.ts";
 import { explainTask, getTask, listTasks } from "./task-queries.ts";
@@ -65,6 +66,7 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
       name: "agents",
       keyOf: ({ id }) => id,
       isWanted: (agent) => query.state === null || agentState(agent) === query.state,
+      bytesOf: textBytes,
       reply: (agents, nextCursor) => ({ type: "agent_page", agents, nextCursor }),
     }),
   get_lease: getLease,

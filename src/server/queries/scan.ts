@@ -8,6 +8,7 @@ import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { type Reader, whyNotRead } from "../../kernel/views.ts";
 import type { Paging, QueryReply } from "../../protocol/answers/queries.ts";
+import { limits } from "../../protocol/schema/limits.ts";
 import { FairTurns } from "../answering/fair-turns.ts";
 import { type Ahead, aheadMax, cursorFor, Lookahead, PageBuilder, readCursor } from "./paging.ts";
 
@@ -56,6 +57,8 @@ export interface Listing<T> {
   readonly items: (state: State) => Iterable<T>;
   readonly keyOf: (item: T) => string;
   readonly isWanted?: (item: T) => boolean;
+  /** About what an item takes in the answer; absent where none is large. */
+  readonly bytesOf?: (item: T) => number;
   /** The item of a key. With it the pages after the first cost what they hold, and not what the list holds. */
   readonly find?: (state: State, key: string) => T | undefined;
   readonly reply: (items: readonly T[], nextCursor: string | null) => QueryReply | Promise<QueryReply>;
@@ -78,7 +81,7 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
   const lists = listsOf.get(engine) ?? new Lists();
   listsOf.set(engine, lists);
   const { limit, cursor } = query;
-  const { name, items, keyOf, isWanted = () => true, reply, reader, find } = listing;
+  const { name, items, keyOf, isWanted = () => true, bytesOf = () => 0, reply, reader, find } = listing;
   const after = readCursor(name, cursor);
   const nameAt = (key: string): string =>
     JSON.stringify({ ...query, limit: null, actor: null, list: name, cursor: key });
@@ -94,7 +97,8 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
       sequence = engine.sequence;
       const known = lists.lookahead.find(nameAt(after), state);
       const isAllowed = reader === null || whyNotRead(state, reader) === null;
-      const next = known === null || !isAllowed ? null : pageFrom(known, limit, (key) => wanted(find(state, key)));
+      const next =
+        known === null || !isAllowed ? null : pageFrom(known, limit, (key) => wanted(find(state, key)), bytesOf);
       return { next, of: state, now: at };
     });
     if (next !== null) return answer(next.items, next.lastKey, next.ahead, of, now);
@@ -119,7 +123,7 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
       (ask) => lists.turns.turn(tenant, ask),
     );
     if (refusal !== null || scanned === null) return { reply: refusal ?? (await reply([], null)), now };
-    const { items: listed, lastKey, ahead } = page.build();
+    const { items: listed, lastKey, ahead } = page.build(bytesOf, limits.pageBytesMax);
     return await answer(listed, lastKey, ahead, scanned, now);
   } finally {
     leave();
@@ -131,11 +135,19 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
 }
 
 /** The next page out of keys that are known; null where they do not suffice, and the list is looked through again. */
-function pageFrom<T>({ keys, isAll }: Ahead, limit: number, find: (key: string) => T | undefined) {
+function pageFrom<T>(
+  { keys, isAll }: Ahead,
+  limit: number,
+  find: (key: string) => T | undefined,
+  bytesOf: (item: T) => number,
+) {
   const items: T[] = [];
+  let bytes = 0;
   for (const [index, key] of keys.entries()) {
     const item = find(key);
-    if (item === undefined || items.push(item) < limit) continue;
+    if (item === undefined) continue;
+    bytes += bytesOf(item);
+    if (items.push(item) < limit && bytes < limits.pageBytesMax) continue;
     const rest = keys.slice(index + 1);
     return { items, lastKey: rest.length > 0 || !isAll ? key : null, ahead: { keys: rest, isAll } };
   }

@@ -15,7 +15,7 @@ import { limits } from "../../protocol/schema/limits.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
 import { matchesTask } from "../../protocol/tasks/task-filter.ts";
 import type { Service } from "../service.ts";
-import { cursorFor, readCursor } from "./paging.ts";
+import { cursorFor, readCursor, textBytes } from "./paging.ts";
 import { answerFromStore, listPage, type QueryResult, read } from "./scan.ts";
 import { searchTasks } from "./task-search.ts";
 
@@ -112,6 +112,7 @@ export async function listTasks({ engine }: Service, query: QueryOf<"list_tasks"
     find: (state, key) => findRecord(state, tenant, "task", key),
     keyOf: ({ id }) => id,
     isWanted: (task) => matchesTask(task, query),
+    bytesOf: textBytes,
     reply: async (found, nextCursor) => {
       const { found: tasks, stoppedAt } = await searchTasks(found, query.search, ({ id }) =>
         engine.payloads.ofTask(tenant, id),
