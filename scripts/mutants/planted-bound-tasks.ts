@@ -3,6 +3,12 @@ import type { Mutant } from "./planted.ts";
 
 export const boundTaskMutants: readonly Mutant[] = [
   {
+    name: "heartbeats that got no answer in time go together again",
+    file: "../sdk/task-beats.ts",
+    find: "beat.one.goesAlone = timeout.aborted;",
+    replace: "",
+  },
+  {
     name: "tasks: a task on a cell is offered before that is set up",
     file: "commands/task-poll.ts",
     find: "if (claims !== null && needsCells(tenant, claims)) prepare(",

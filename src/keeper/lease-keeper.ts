@@ -9,7 +9,7 @@
  *
  *   withLease, hold, `run`     Holding      heartbeat_all for its leases, renew_lease for each bound one (Renewal); the
  *                                           first at once where that collects the grant of a wait (W8)
- *   workers, `work`            TaskKeeper   heartbeat_task for each task, in a thread where there are threads
+ *   workers, `work`            TaskKeeper   heartbeat_tasks for all tasks, in a thread where there are threads
  *   `mcp`                      Session      heartbeat_all for each agent, heartbeat_task for each task
  *   the server's own MCP       Presence     heartbeat_all for an agent while one of its calls is held
  *   guards                     a hook ends with its step: it sends one heartbeat and keeps nothing (guard/leasing.ts)
@@ -48,6 +48,11 @@ export class Heartbeat {
 
   get isUnderWay(): boolean {
     return this.underWay !== null;
+  }
+
+  /** In how many ms the next one is due; Infinity: one is under way, or there is to be none. */
+  get dueInMs(): number {
+    return this.underWay === null && !this.isStopped ? this.dueAt - performance.now() : Number.POSITIVE_INFINITY;
   }
 
   /** The next one leaves within this time. It can only be brought forward; one that is under way is let end first. */

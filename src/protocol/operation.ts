@@ -9,7 +9,15 @@ import type { Command, CommandBase } from "../kernel/contract/commands.ts";
 import type { Role } from "../kernel/contract/records.ts";
 import type { Answer, AnswerContext } from "./answers/answer.ts";
 import type { ErrorCode } from "./answers/errors.ts";
-import type { BulkTasks, CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./answers/queries.ts";
+import type {
+  BulkTasks,
+  CreateTasks,
+  HeartbeatTasks,
+  Query,
+  QueryReply,
+  RotateTokenKeys,
+  SubmitReceipts,
+} from "./answers/queries.ts";
 import { replyAnswer } from "./answers/reply-json.ts";
 import { type Check, type Checked, checkOf } from "./schema/check.ts";
 import { commandFields, decoderOf, queryDecoderOf } from "./schema/convert.ts";
@@ -30,7 +38,7 @@ export type Tag =
   | "Operating";
 
 /** What a command's input becomes: the kernel's command, or several at once. */
-export type Decoded = Command | RotateTokenKeys | CreateTasks | SubmitReceipts | BulkTasks;
+export type Decoded = Command | RotateTokenKeys | CreateTasks | HeartbeatTasks | SubmitReceipts | BulkTasks;
 
 /** Input that has passed its operation's check. */
 export type Input = Readonly<Record<string, unknown>>;

@@ -28,7 +28,7 @@ POST /v1/resources/withdraw | GET /v1/cells | POST /v1/tokens/verify
 POST /v1/tasks | POST /v1/tasks/batch | GET /v1/tasks | GET /v1/tasks/{task_id} | POST /v1/tasks/{task_id}/cancel
 GET /v1/tasks/{task_id}/explain | POST /v1/tasks/{task_id}/redrive
 POST /lease | POST /lease/{lease_id}/heartbeat | POST /lease/{lease_id}/release
-POST /v1/lease | POST /v1/lease/{lease_id}/heartbeat | POST /v1/lease/{lease_id}/release
+POST /v1/lease | POST /v1/lease/{lease_id}/heartbeat | POST /v1/lease/heartbeats | POST /v1/lease/{lease_id}/release
 PUT /v1/artifacts | GET /v1/artifacts/{sha256}
 POST /v1/receipts | POST /v1/receipts/batch | GET /v1/receipts | GET /v1/receipts/{receipt_id}
 GET /v1/receipts/{receipt_id}/chain | GET /v1/inbox/{recipient_ai} | GET /v1/obligations | GET /v1/ledger/head

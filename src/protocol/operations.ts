@@ -22,7 +22,7 @@ import * as tokens from "./resources/tokens.ts";
 import * as bulk from "./tasks/bulk.ts";
 import { listTaskTypes, listWorkers, setTaskType } from "./tasks/task-types.ts";
 import * as tasks from "./tasks/tasks.ts";
-import { heartbeatTask, pollTasks, releaseTask } from "./tasks/workers.ts";
+import { heartbeatTask, heartbeatTasks, pollTasks, releaseTask } from "./tasks/workers.ts";
 import * as fleet from "./watching/fleet.ts";
 import * as watching from "./watching/watching.ts";
 
@@ -81,6 +81,7 @@ export const operations: readonly Operation[] = [
   bulk.getOperation,
   pollTasks,
   heartbeatTask,
+  heartbeatTasks,
   releaseTask,
   setTaskType,
   listTaskTypes,

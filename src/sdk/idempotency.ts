@@ -36,6 +36,7 @@ export const safe: ReadonlySet<OperationName> = new Set<OperationName>([
   "test_policies",
   "cancel_task",
   "heartbeat_task",
+  "heartbeat_tasks",
   "release_task",
   "set_task_type",
   "end_session",

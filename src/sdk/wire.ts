@@ -1273,6 +1273,12 @@ export interface TaskLease {
   /** Those of the task's manifest, extended with it. */
   readonly leases?: readonly Lease[];
 }
+export interface TaskLeases {
+  readonly results: readonly {
+    readonly status: number;
+    readonly body: unknown;
+  }[];
+}
 export interface TaskType {
   /** The kind of work, such as `code.generate`. */
   readonly task_type: string;
@@ -2018,6 +2024,15 @@ export interface OperationInputs {
     /** Any JSON, up to 16 KiB: shown with the task, and never in the ledger (R4). */
     readonly progress?: unknown | undefined;
   };
+  readonly heartbeat_tasks: {
+    /** Each as for one task; as many as fit into a body. */
+    readonly heartbeats: readonly {
+      /** The `lease_id` of the offer. */
+      readonly lease_id: string;
+      /** Any JSON, up to 16 KiB: shown with the task, and never in the ledger (R4). */
+      readonly progress?: unknown | undefined;
+    }[];
+  };
   readonly release_task: {
     /** The `lease_id` of the offer. */
     readonly lease_id: string;
@@ -2611,6 +2626,7 @@ export interface OperationAnswers {
   readonly get_operation: BulkOperation;
   readonly poll_tasks: Offer | Offers | null;
   readonly heartbeat_task: TaskLease;
+  readonly heartbeat_tasks: TaskLeases;
   readonly release_task: {
     readonly id: string;
     readonly state: LeaseState;
@@ -2820,6 +2836,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   get_operation: { method: "GET", path: "/v1/operations/{operation_id}" },
   poll_tasks: { method: "POST", path: "/v1/lease" },
   heartbeat_task: { method: "POST", path: "/v1/lease/{lease_id}/heartbeat" },
+  heartbeat_tasks: { method: "POST", path: "/v1/lease/heartbeats" },
   release_task: { method: "POST", path: "/v1/lease/{lease_id}/release" },
   set_task_type: { method: "PUT", path: "/v1/task-types/{task_type}" },
   list_task_types: { method: "GET", path: "/v1/task-types" },

@@ -16,7 +16,7 @@ import {
   runRotateKey,
   runSetQuotas,
 } from "./auth/issuing.ts";
-import { runLeaseChange, runReset, runTaskHeartbeat } from "./cells/through-cells.ts";
+import { runLeaseChange, runReset, runTaskHeartbeat, runTaskHeartbeats } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runBulkTasks } from "./operating/bulk-tasks.ts";
 import { runQuery } from "./queries/queries.ts";
@@ -106,6 +106,7 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   set_tenant_quotas: runSetQuotas,
   poll_tasks: runPoll,
   heartbeat_task: runTaskHeartbeat,
+  heartbeat_tasks: runTaskHeartbeats,
   create_task: runCreateTask,
   create_tasks: runCreateTasks,
   submit_receipt: runReceipt,

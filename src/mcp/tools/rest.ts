@@ -44,8 +44,9 @@ export function restTools(written: readonly Tool[]): readonly Tool[] {
   return operations.filter((operation) => isForModels(operation) && !covered.has(operation)).flatMap(restTool);
 }
 
-/** Not what only cells send, nor what carries bytes. */
-export function isForModels({ kind, roles, takesBytes }: Operation): boolean {
+/** Not what only cells send, nor what carries bytes, nor heartbeats of many tasks: a model works on one. */
+export function isForModels({ name, kind, roles, takesBytes }: Operation): boolean {
+  if (name === "heartbeat_tasks") return false;
   return kind !== "edge" && !takesBytes && roles !== "anyone" && roles.includes("operator");
 }
 

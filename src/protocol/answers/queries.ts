@@ -5,7 +5,7 @@ import type { Values } from "../../kernel/contract/field.ts";
 import type { Policy } from "../../kernel/contract/policy-records.ts";
 import type { Agent, Cell, Key, Lease, LeaseState, Resource, Role, Tenant } from "../../kernel/contract/records.ts";
 import type { Observation, Reply } from "../../kernel/contract/replies.ts";
-import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
+import type { HeartbeatTask, ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
 import type {
   ForeignObligation,
   Obligation,
@@ -281,6 +281,11 @@ export interface CreateTasks extends Caller {
 export interface SubmitReceipts extends Caller {
   readonly type: "submit_receipts";
   readonly items: readonly BatchItem<ReceiptInput>[];
+}
+
+export interface HeartbeatTasks extends Caller {
+  readonly type: "heartbeat_tasks";
+  readonly items: readonly BatchItem<HeartbeatTask>[];
 }
 
 /** Something done to all tasks that match. */

@@ -1,14 +1,15 @@
 /** The worker protocol of the AsyncGate document: polls, heartbeats, giving back (T1, T2, T7). */
 
 import { leaseStates } from "../../kernel/contract/records.ts";
-import { taskCommands } from "../../kernel/contract/task-commands.ts";
+import { type HeartbeatTask, taskCommands } from "../../kernel/contract/task-commands.ts";
 import { releasedAnswer } from "../answers/reply-json.ts";
 import { working } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { holding } from "../schema/fields.ts";
 import { findJsonFault } from "../schema/free-json.ts";
 import { inputs } from "../schema/from-fields.ts";
-import { choice, nothing, record, text } from "../schema/schema.ts";
+import { limits } from "../schema/limits.ts";
+import { anything, choice, list, nothing, record, text } from "../schema/schema.ts";
 import { leaseWords, workerIdWords } from "./task-fields.ts";
 import * as shapes from "./task-shapes.ts";
 
@@ -78,6 +79,41 @@ export const heartbeatTask = command({
   replies: [ok(shapes.taskLease, "Extended.")],
   errors: [...ends, "invalid_task", "tenant_suspended", "resource_withdrawn", "lease_denied", "paused"],
   refine: ({ progress }) => (progress === undefined || progress === null ? null : findJsonFault(progress, "progress")),
+});
+
+const heartbeat = heartbeatTask.input;
+
+export const heartbeatTasks = command({
+  name: "heartbeat_tasks",
+  path: "/v1/lease/heartbeats",
+  counted: "heartbeats",
+  fields: {
+    heartbeats: list(heartbeat, {
+      minItems: 1,
+      maxItems: limits.batchMax,
+      description: "Each as for one task; as many as fit into a body.",
+      "x-apart": true,
+    }),
+  },
+  roles: working,
+  summary: "Extends the leases of many tasks",
+  description:
+    "Each has a status and a body of its own, in the order in which they were sent; one that is refused costs no other. The " +
+    "answer waits for the slowest cell (G8), so send what is on a cell by itself.",
+  example: { heartbeats: [{ lease_id: "lse_01jcs8qm5t6w8y0a2b4d6f" }] },
+  replies: [ok(shapes.results(anything(), "TaskLeases"), "What each would have been answered alone.")],
+  errors: heartbeatTask.errors,
+  decode: ({ heartbeats }, sender) => ({
+    type: "heartbeat_tasks",
+    tenant: sender.tenant,
+    actor: sender.actor,
+    items: heartbeats.map((one) => {
+      const checked = heartbeatTask.check(one);
+      return checked.ok
+        ? { ok: true, value: heartbeatTask.decode(checked.value, sender) as HeartbeatTask }
+        : { ok: false, fault: checked };
+    }),
+  }),
 });
 
 export const releaseTask = command({

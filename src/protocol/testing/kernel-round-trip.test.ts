@@ -46,6 +46,7 @@ function createService() {
       command.type === "rotate_token_keys" ||
       command.type === "create_tasks" ||
       command.type === "submit_receipts" ||
+      command.type === "heartbeat_tasks" ||
       command.type === "bulk_tasks"
     )
       throw new TypeError("not a command of the kernel");
@@ -187,7 +188,14 @@ test("every command of the wire goes through the kernel and back, and answers wh
   assert.equal(statusOf("resume_tenant", { tenant_id: "acme" }), 200);
 
   // Several at once are several commands of the kernel, and of the keys of tokens it knows nothing.
-  const others = ["create_tasks", "submit_receipts", "cancel_tasks", "redrive_tasks", "rotate_token_keys"];
+  const others = [
+    "create_tasks",
+    "submit_receipts",
+    "heartbeat_tasks",
+    "cancel_tasks",
+    "redrive_tasks",
+    "rotate_token_keys",
+  ];
   const isOne = (name: string) => !others.includes(name);
   const commands = operations
     .filter(({ kind }) => kind === "command")

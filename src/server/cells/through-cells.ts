@@ -10,11 +10,14 @@ import type {
 import type { Lease } from "../../kernel/contract/records.ts";
 import type { HeartbeatTask } from "../../kernel/contract/task-commands.ts";
 import { boundLeasesOfTask, findRecord, parseResourceName } from "../../kernel/views.ts";
-import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
+import type { HeartbeatTasks } from "../../protocol/answers/queries.ts";
 import { replyAnswer } from "../../protocol/answers/reply-json.ts";
 import { type CellDone, cellEndCodes } from "../../protocol/resources/cell-link.ts";
+import { heartbeatTask } from "../../protocol/tasks/workers.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { Refused } from "../answering/faults.ts";
+import { Results } from "../answering/results.ts";
 import type { Service } from "../service.ts";
 
 /** A driver may take its time to reset and to probe; one that takes longer is asked again by an operator. */
@@ -33,6 +36,21 @@ export function runTaskHeartbeat(request: RunRequest<HeartbeatTask>): null {
   if (service.engine.peek((state) => boundLeasesOfTask(state, tenant, leaseId)).length > 0)
     return runThroughCells(request);
   service.engine.submit(command, new CommandRun(service, operation, command, respond));
+  return null;
+}
+
+/** T7: each is decided as if it had come alone, in the same turn, so that all share a commit. */
+export function runTaskHeartbeats({ service, command, input, caller, respond }: RunRequest<HeartbeatTasks>): null {
+  const results = new Results(service, command.items.length, respond);
+  for (const [index, item] of command.items.entries()) {
+    if (item.ok) {
+      const one = { service, operation: heartbeatTask, command: item.value, input, caller };
+      runTaskHeartbeat({ ...one, respond: (answer) => results.set(index, answer) });
+      continue;
+    }
+    service.counts.refuse(item.fault.code);
+    results.set(index, faultAnswer(item.fault));
+  }
   return null;
 }
 
