@@ -134,6 +134,7 @@ export const commonErrors: readonly ErrorCode[] = [
   "too_many_connections",
   "memory_exhausted",
   "shutting_down",
+  "no_leader",
   "database_unavailable",
   "internal_error",
 ];

@@ -8,7 +8,9 @@ import { assertFits, openBrowser, openPage, takePicture, violationsOf } from "./
 
 test("the page shows who leads, and an operator lets another server lead without losing the page", async (t) => {
   const cluster = await testCluster(t);
-  const first = await cluster.start();
+  // It ends by a resignation; a slow machine must not end it before.
+  const patient = { leaderLeaseMs: 30_000 };
+  const first = await cluster.start(patient);
   const { post, get } = clientOf(first.address.url);
   const operator = await newKey("operator");
   const supervisor = await newKey("supervisor", operator);
@@ -21,7 +23,7 @@ test("the page shows who leads, and an operator lets another server lead without
   await page.getByText(/Nobody could take over/).waitFor();
   assert.equal(await page.getByRole("button", { name: "Resign" }).count(), 0, "nobody else could lead");
 
-  const second = await cluster.start();
+  const second = await cluster.start(patient);
   const bystander = await cluster.start({ noLead: true });
   await page.getByText(/1 server could take over/).waitFor();
   const rowOf = (url: string) => page.locator(".panel", { hasText: "3 servers" }).locator("tr", { hasText: url });

@@ -135,7 +135,6 @@ test("a WebSocket passes the same Host and Origin checks", async (t) => {
       address.port,
       `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
         `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`,
-      300,
     );
   assert.equal((await upgrade("/v1/stream")).status, 101);
   assert.equal((await upgrade("/v1/stream", "", "evil.example")).status, 403);

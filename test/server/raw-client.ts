@@ -32,7 +32,10 @@ export function sendRaw(port: number, bytes: string | Buffer, withinMs = 20_000)
 function isWhole(received: Buffer): boolean {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) return false;
-  const length = /content-length: (\d+)/i.exec(received.subarray(0, end).toString("latin1"))?.[1];
+  const head = received.subarray(0, end).toString("latin1");
+  // No body follows an upgrade.
+  if (head.startsWith("HTTP/1.1 101")) return true;
+  const length = /content-length: (\d+)/i.exec(head)?.[1];
   return length !== undefined && received.length >= end + 4 + Number(length);
 }
 
