@@ -13,8 +13,9 @@ import { applySlice, createState, nextDeadline, SettleFault, type State, type St
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Batch, SignedHead, Store } from "../store/store.ts";
+import { Alarm, StoredTime } from "./alarm.ts";
 import { addReceipt, createBatch, isFull, Listeners, type OpenBatch, toStoreBatch } from "./batch.ts";
-import { Alarm, type Clock, drawEntropy, StoredTime, startClock, systemTime, type TimeSources } from "./clock.ts";
+import { type Clock, drawEntropy, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { CommandQueue, type QueueOwner } from "./command-queue.ts";
 import {
   type Caller,
@@ -193,9 +194,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     const wasServing = this.phase === "serving";
     this.phase = "closed";
     this.isServing = false;
-    this.deadline.clear();
-    this.headsDue.clear();
-    this.storedTime.clear();
+    for (const timer of [this.deadline, this.headsDue, this.storedTime]) timer.clear();
     this.queue.run();
     if (wasServing) {
       while (this.state.jobs.length > 0) {
@@ -364,9 +363,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.ledger = noLedger;
     this.ready.gathered = [];
     this.payloads.clear();
-    this.deadline.clear();
-    this.headsDue.clear();
-    this.storedTime.clear();
+    for (const timer of [this.deadline, this.headsDue, this.storedTime]) timer.clear();
     this.dueAt = Number.POSITIVE_INFINITY;
     this.isServing = false;
     if (this.phase === "serving") this.phase = "opening";
