@@ -40,7 +40,7 @@ export function dispatch(
   const endSpan = service.tracing === null ? null : service.tracing.request(operation.name, input["traceparent"]);
   const respond: Respond = (answer) => {
     const ms = performance.now() - began;
-    service.counts.answered?.push({ operation: operation.name, status: answer.status, ms });
+    service.counts.onAnswered?.(operation.name, answer.status, ms);
     if (endSpan !== null) endSpan(answer.status);
     const bytes = send(answer);
     if (bytes >= limits.bytesPerRequest) service.limiter.charge(caller.meter, bytes);

@@ -290,8 +290,8 @@ export class Counts {
   readonly verdicts = { granted: 0, waiting: 0, standby: 0, died: 0, paused: 0 };
   /** By code: the kernel's refusals, and those of the edge itself. */
   readonly refusals = new Map<string, number>();
-  /** Each answer since the metrics took them over, which they do every few milliseconds; null: nobody does. */
-  answered: { readonly operation: string; readonly status: number; readonly ms: number }[] | null = null;
+  /** Called with each answer; null: nobody counts them. */
+  onAnswered: ((operation: string, status: number, ms: number) => void) | null = null;
 
   note(reply: Reply): void {
     switch (reply.type) {

@@ -3,12 +3,12 @@
  * changes nothing. Meters of the kind "tenant" are counted for each tenant, and shown to its own readers; operators
  * see the sum of all tenants, and the meters of the server as well.
  */
-import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
+import { Counter, Gauge, Registry } from "@prometheus-io/client";
+import { Histogram, type Labels, type Series } from "./histogram.ts";
 
 export type Kind = "tenant" | "server";
 /** A tenant; null: all of them. */
 export type Scope = string | null;
-type Labels = Readonly<Record<string, string>>;
 type Values = Iterable<readonly [labels: Labels, value: number]>;
 
 interface Description {
@@ -17,20 +17,27 @@ interface Description {
   readonly labelNames: string[];
 }
 
-/** Puts a meter into a registry, as it is for the scope. */
-type Placing = (registry: Registry, scope: Scope) => void;
+/** What is shown to the readers of a scope. */
+interface Shown {
+  readonly registry: Registry;
+  readonly histograms: Histogram[];
+}
+
+/** Adds a meter, as it is for the scope. */
+type Placing = (shown: Shown, scope: Scope) => void;
 
 export class Meters {
   private readonly placings: Record<Kind, Placing[]> = { tenant: [], server: [] };
-  private readonly registries = new Map<Scope, Registry>();
+  private readonly shown = new Map<Scope, Shown>();
 
   /** In the text format of Prometheus. */
-  text(scope: Scope): Promise<string> {
-    return this.registryOf(scope).metrics();
+  async text(scope: Scope): Promise<string> {
+    const { registry, histograms } = this.shownTo(scope);
+    return [await registry.metrics(), ...histograms.map(({ text }) => `${text}\n`)].join("\n");
   }
 
   get contentType(): string {
-    return this.registryOf(null).contentType;
+    return this.shownTo(null).registry.contentType;
   }
 
   gauge(kind: Kind, name: string, help: string, read: (scope: Scope) => number): void {
@@ -38,7 +45,7 @@ export class Meters {
   }
 
   gauges(kind: Kind, described: Description, read: (scope: Scope) => Values | Promise<Values>): void {
-    this.placings[kind].push((registry, scope) => {
+    this.placings[kind].push(({ registry }, scope) => {
       new Gauge({
         ...described,
         registers: [registry],
@@ -50,7 +57,7 @@ export class Meters {
   }
 
   counters(kind: Kind, described: Description, read: (scope: Scope) => Values): void {
-    this.placings[kind].push((registry, scope) => {
+    this.placings[kind].push(({ registry }, scope) => {
       new Counter({
         ...described,
         registers: [registry],
@@ -83,35 +90,39 @@ export class Meters {
     return totals;
   }
 
-  histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram<string> {
-    const histogram = new Histogram({ name, help, buckets, labelNames, registers: [] });
-    this.placings.server.push((registry) => registry.registerMetric(histogram));
+  /** Of the whole server. */
+  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    const histogram = new Histogram(name, help, bounds);
+    this.placings.server.push(({ histograms }) => histograms.push(histogram));
     return histogram;
   }
 
   /** Returns a function that observes a value of a tenant. */
-  histogramOfTenants(name: string, help: string, buckets: number[]): (tenant: string, value: number) => void {
-    const histograms = new Map<Scope, Histogram>();
-    const histogramOf = (scope: Scope): Histogram => {
-      const histogram = histograms.get(scope) ?? new Histogram({ name, help, buckets, registers: [] });
-      histograms.set(scope, histogram);
-      return histogram;
+  histogramOfTenants(name: string, help: string, bounds: readonly number[]): (tenant: string, value: number) => void {
+    const known = new Map<Scope, { readonly histogram: Histogram; readonly series: Series }>();
+    const of = (scope: Scope) => {
+      const before = known.get(scope);
+      if (before !== undefined) return before;
+      const histogram = new Histogram(name, help, bounds);
+      const made = { histogram, series: histogram.addSeries() };
+      known.set(scope, made);
+      return made;
     };
-    this.placings.tenant.push((registry, scope) => registry.registerMetric(histogramOf(scope)));
+    this.placings.tenant.push(({ histograms }, scope) => histograms.push(of(scope).histogram));
     return (tenant, value) => {
-      histogramOf(tenant).observe(value);
-      histogramOf(null).observe(value);
+      of(tenant).series.observe(value);
+      of(null).series.observe(value);
     };
   }
 
-  private registryOf(scope: Scope): Registry {
-    const known = this.registries.get(scope);
+  private shownTo(scope: Scope): Shown {
+    const known = this.shown.get(scope);
     if (known !== undefined) return known;
-    const registry = new Registry();
+    const shown: Shown = { registry: new Registry(), histograms: [] };
     const { tenant, server } = this.placings;
-    for (const place of scope === null ? [...tenant, ...server] : tenant) place(registry, scope);
-    this.registries.set(scope, registry);
-    return registry;
+    for (const place of scope === null ? [...tenant, ...server] : tenant) place(shown, scope);
+    this.shown.set(scope, shown);
+    return shown;
   }
 }
 

@@ -8,6 +8,7 @@ import { allRecords, countBindings, countRecords, keysIn, type ListedKind, tenan
 import { cellStates, taskStatuses } from "../../protocol/schema/vocabulary.ts";
 import { scan } from "../queries/scan.ts";
 import type { Service } from "../service.ts";
+import type { Series } from "./histogram.ts";
 import { addOne, labelled, Meters, type Scope } from "./meters.ts";
 
 /** What only the server itself can count. */
@@ -78,31 +79,28 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
     "leasehold_request_duration_seconds",
     "From when a request was understood to its answer, the time that it was held included, by operation and outcome.",
     requestBuckets,
-    ["operation", "outcome"],
   );
-  counts.answered = [];
-  const takeAnswers = (): void => {
-    const answered = counts.answered ?? [];
-    if (answered.length === 0) return;
-    counts.answered = [];
-    for (const { operation, status, ms } of answered) {
-      const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
-      requestSeconds.observe({ operation, outcome }, ms / 1_000);
+  const answered = {
+    ok: new Map<string, Series>(),
+    refused: new Map<string, Series>(),
+    failed: new Map<string, Series>(),
+  };
+  counts.onAnswered = (operation, status, ms) => {
+    const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
+    let series = answered[outcome].get(operation);
+    if (series === undefined) {
+      series = requestSeconds.addSeries({ operation, outcome });
+      answered[outcome].set(operation, series);
     }
+    series.observe(ms / 1_000);
   };
 
-  const commitSeconds = meters.histogram(
-    "leasehold_commit_seconds",
-    "How long a batch takes to be durable.",
-    secondsBuckets,
-  );
-  const commitRows = meters.histogram("leasehold_commit_rows", "Records that a batch writes or deletes.", sizeBuckets);
-  const commitAnswers = meters.histogram("leasehold_commit_answers", "Callers that a batch answers.", sizeBuckets);
-  const lateness = meters.histogram(
-    "leasehold_expiry_lateness_seconds",
-    "How late what was due is settled.",
-    secondsBuckets,
-  );
+  const seriesOf = (name: string, help: string, bounds: readonly number[]): Series =>
+    meters.histogram(name, help, bounds).addSeries();
+  const commitSeconds = seriesOf("leasehold_commit_seconds", "How long a batch takes to be durable.", secondsBuckets);
+  const commitRows = seriesOf("leasehold_commit_rows", "Records that a batch writes or deletes.", sizeBuckets);
+  const commitAnswers = seriesOf("leasehold_commit_answers", "Callers that a batch answers.", sizeBuckets);
+  const lateness = seriesOf("leasehold_expiry_lateness_seconds", "How late what was due is settled.", secondsBuckets);
   engine.vitals.onNoted = (commits, latenessMs) => {
     for (const note of commits) {
       const { ms, rows, answered } = note;
@@ -146,7 +144,6 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   meters.gauge("server", "leasehold_stream_connections", "Open WebSockets.", server.streamConnections);
 
   const stopTiming = addLoopDelay(meters, () => {
-    takeAnswers();
     // Spans are wanted soon; figures only with a scrape.
     if (service.tracing !== null) engine.vitals.handOver();
   });
@@ -154,14 +151,13 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   return {
     text(scope) {
       engine.vitals.handOver();
-      takeAnswers();
       return meters.text(scope);
     },
     contentType: meters.contentType,
     close() {
       stopTiming();
       stopCounting();
-      counts.answered = null;
+      counts.onAnswered = null;
       engine.vitals.onNoted = null;
       service.cells.vitals.onAnswered = null;
     },
@@ -171,7 +167,7 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
 /** A histogram, so that no scrape takes anything away from the next one. Calls back with each tick. Returns how to stop. */
 function addLoopDelay(meters: Meters, onTick: () => void): () => void {
   const help = "How late the event loop is: by how much a timer of 10 ms fires too late.";
-  const late = meters.histogram("leasehold_loop_delay_seconds", help, secondsBuckets);
+  const late = meters.histogram("leasehold_loop_delay_seconds", help, secondsBuckets).addSeries();
   let last = performance.now();
   const timer = setInterval(() => {
     const now = performance.now();
@@ -328,12 +324,12 @@ function addCellMetrics({ engine, cells }: Service, meters: Meters): (event: Ker
     (scope) => engine.peek((state) => countBindings(state, scope)),
   );
   const seconds = {
-    bind: meters.histogram("leasehold_bind_seconds", "How long a cell takes to set a lease up.", cellBuckets),
-    teardown: meters.histogram(
-      "leasehold_teardown_seconds",
-      "How long a cell takes to tear a lease down.",
-      cellBuckets,
-    ),
+    bind: meters
+      .histogram("leasehold_bind_seconds", "How long a cell takes to set a lease up.", cellBuckets)
+      .addSeries(),
+    teardown: meters
+      .histogram("leasehold_teardown_seconds", "How long a cell takes to tear a lease down.", cellBuckets)
+      .addSeries(),
   };
   cells.vitals.onAnswered = (op, taken) => seconds[op].observe(taken);
   const fenced = meters.total("leasehold_fences_total", "Resources that were fenced.");
