@@ -45,8 +45,8 @@ export class BlockEncoder {
   }
 
   /** Valid until the next call. */
-  encode(number: number, { position, ...batch }: FlatBatch): Buffer {
-    const { now, lastSeq, lastN, lastEnded } = position;
+  encode(number: number, batch: FlatBatch): Buffer {
+    const { now, lastSeq, lastN, lastEnded } = batch.position;
     let layout = `[${now},${lastSeq},${lastN},${lastEnded}`;
     let texts = "";
     for (const name of lists) {
