@@ -277,7 +277,8 @@ function concerned(entry: AgentEntry, agent: Agent, over: readonly string[], sin
       continue;
     }
     const known = entry.concernNames;
-    const more = concerns.concat({ resource, since });
+    // In a list of its own: the language's concat copies lists at once, and anything else through the runtime.
+    const more = concerns.concat([{ resource, since }]);
     if (known !== null && known.of === concerns) {
       known.of = more;
       known.names.add(resource);

@@ -53,13 +53,18 @@ export function readManifest(tenant: TenantEntry, command: Acquire): Manifest | 
   return { type: "manifest", intents, claims, picked: none, ttl, waitTimeout, warnings, fingerprint: print };
 }
 
+interface ReadIntents {
+  readonly intents: readonly Intent[];
+  readonly claims: readonly LinkedClaim[];
+}
+
 /** An agent's manifest, or that of a task. */
-export function readIntents(
-  tenant: TenantEntry,
-  inputs: readonly IntentInput[],
-): { readonly intents: readonly Intent[]; readonly claims: readonly LinkedClaim[] } | Refusal {
-  if (inputs.length === 0)
+export function readIntents(tenant: TenantEntry, inputs: readonly IntentInput[]): ReadIntents | Refusal {
+  const [only] = inputs;
+  if (only === undefined)
     return refuse("empty_manifest", "A manifest needs at least one intent.", { field: "intents" });
+  // Most have one; a list that grows takes more memory than all else here.
+  if (inputs.length === 1) return readIntent(tenant, only, 0, 0);
   if (inputs.length > limits.intentsMax) {
     return refuse("manifest_too_large", `A manifest takes at most ${limits.intentsMax} intents; split the work.`, {
       field: "intents",
@@ -68,66 +73,61 @@ export function readIntents(
   const intents: Intent[] = [];
   const claims: LinkedClaim[] = [];
   for (const input of inputs) {
-    const refusal = readIntent(tenant, input, intents, claims);
-    if (refusal !== null) return refusal;
+    const read = readIntent(tenant, input, intents.length, claims.length);
+    if ("code" in read) return read;
+    intents.push(...read.intents);
+    claims.push(...read.claims);
   }
-  if (intents.length > 1) {
-    const duplicate = findDuplicate(intents);
-    if (duplicate !== null) {
-      return refuse("duplicate_intent", "The manifest names the same intent twice; send it once.", {
-        field: `intents.${duplicate}`,
-      });
-    }
-  }
-  return { intents, claims };
+  const duplicate = findDuplicate(intents);
+  if (duplicate === null) return { intents, claims };
+  return refuse("duplicate_intent", "The manifest names the same intent twice; send it once.", {
+    field: `intents.${duplicate}`,
+  });
 }
 
-function readIntent(tenant: TenantEntry, input: IntentInput, intents: Intent[], claims: LinkedClaim[]): Refusal | null {
+/** `at`: its place among the intents; `claimAt`: that of its first claim among the claims. */
+function readIntent(tenant: TenantEntry, input: IntentInput, at: number, claimAt: number): ReadIntents | Refusal {
   const predicate = readPredicate(input.predicate);
   if (predicate === undefined) {
     return refuse(
       "invalid_predicate",
       "The predicate is one of PROVIDES, CONSUMES, MUTATES, DELETES, DEPENDS_ON, RENAMES.",
-      { field: `intents.${intents.length}.predicate` },
+      { field: `intents.${at}.predicate` },
     );
   }
   const units = input.units ?? 1;
   if (!(Number.isSafeInteger(units) && units >= 1 && units <= limits.unitsMax)) {
     return refuse("invalid_units", `units is a whole number from 1 to ${limits.unitsMax}.`, {
-      field: `intents.${intents.length}.units`,
+      field: `intents.${at}.units`,
     });
   }
-  const name = readName(input.resource, "resource", intents.length);
+  const name = readName(input.resource, "resource", at);
   if ("code" in name) return name;
   const to = input.to ?? null;
   if ((predicate === "RENAMES") !== (to !== null)) {
     return refuse("invalid_target", "RENAMES, and nothing else, names its target in `to`.", {
-      field: `intents.${intents.length}.to`,
+      field: `intents.${at}.to`,
     });
   }
   if (to === null) {
     const intent: Intent = { predicate, resource: name.text, units, to: null, pick: input.pick ?? null };
-    intents.push(intent);
-    claims.push({ claim: makeClaim(tenant, intent, name), linkedIndex: null });
-    return null;
+    return { intents: [intent], claims: [{ claim: makeClaim(tenant, intent, name), linkedIndex: null }] };
   }
   if (input.pick === "any") {
     return refuse("invalid_target", "A rename says what it renames; leave pick out.", {
-      field: `intents.${intents.length}.pick`,
+      field: `intents.${at}.pick`,
     });
   }
-  const target = readName(to, "to", intents.length);
+  const target = readName(to, "to", at);
   if ("code" in target) return target;
   if (target.text === name.text) {
     return refuse("invalid_target", "A rename needs a target that is another name.", {
-      field: `intents.${intents.length}.to`,
+      field: `intents.${at}.to`,
     });
   }
   const intent: Intent = { predicate, resource: name.text, units, to: target.text, pick: null };
-  intents.push(intent);
-  claims.push({ claim: makeClaim(tenant, intent, name), linkedIndex: claims.length + 1 });
-  claims.push({ claim: makeClaim(tenant, intent, target), linkedIndex: claims.length - 1 });
-  return null;
+  const from = { claim: makeClaim(tenant, intent, name), linkedIndex: claimAt + 1 };
+  return { intents: [intent], claims: [from, { claim: makeClaim(tenant, intent, target), linkedIndex: claimAt }] };
 }
 
 /** A name that an agent may lease; tasks are leased through the queue only. `index`: of the intent whose field it is. */

@@ -163,6 +163,9 @@ export function beginLeases(
   terms: GrantTerms,
   firstIndex = 0,
 ): LeaseEntry[] {
+  const [only] = claims;
+  // Most manifests are one intent, and a list that grows has room for 17.
+  if (only !== undefined && claims.length === 1) return [beginLease(turn, holder, only.claim, firstIndex, null, terms)];
   const leases: LeaseEntry[] = [];
   for (const { claim, linkedIndex } of claims) {
     const index = firstIndex + leases.length;
