@@ -175,6 +175,13 @@ export const edgeMutants: readonly Mutant[] = [
     tests: ofTraces,
   },
   {
+    name: "metrics: a value on a bound is counted beyond it",
+    file: "../server/operating/histogram.ts",
+    find: "value > (bounds[at] ?? 0)",
+    replace: "value >= (bounds[at] ?? 0)",
+    tests: ["src/server/operating/histogram.test.ts"],
+  },
+  {
     name: "spans: a task's has no parent",
     file: "../server/operating/tracing.ts",
     find: "const parent = this.contextOf(spec.traceparent, ROOT_CONTEXT);",

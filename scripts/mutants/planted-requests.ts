@@ -2,6 +2,13 @@
 import type { Mutant } from "./planted.ts";
 
 export const requestMutants: readonly Mutant[] = [
+  {
+    name: "C7: both halves of a second rename are linked to the first one's",
+    file: "deciding/manifest.ts",
+    find: "linkedIndex: claimAt + 1 }",
+    replace: "linkedIndex: 1 }",
+    tests: ["src/kernel/deciding/conflicts.test.ts"],
+  },
   // DIE's hint (W5)
   {
     name: "a hint outgrows what the holders take",

@@ -238,6 +238,13 @@ test("C7: a rename leases both names as two linked leases, and both stand in the
   world.dies("b", "CONSUMES FILE:/to");
 });
 
+test("C7: of two renames in one manifest, each half is linked to its own other half", () => {
+  const world = createWorld("a");
+  const { leases } = world.grants("a", ["MUTATES FILE:/x", "RENAMES FILE:/b > FILE:/c", "RENAMES FILE:/d > FILE:/e"]);
+  const linked = leases.map(({ linkedTo }) => leases.find(({ id }) => id === linkedTo)?.resource ?? null);
+  assert.deepEqual(linked, [null, "FILE:/c", "FILE:/b", "FILE:/e", "FILE:/d"]);
+});
+
 test("C7: a rename waits for both names, and takes neither before it has both", () => {
   const world = createWorld("old", "mid", "young");
   const [from, to] = [world.grant("mid", "MUTATES FILE:/from"), world.grant("young", "MUTATES FILE:/to")];
