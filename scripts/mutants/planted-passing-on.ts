@@ -42,4 +42,10 @@ export const passingOnMutants: readonly Mutant[] = [
     find: "JSON.stringify([method, url, authorization, cookie,",
     replace: "JSON.stringify([typeof method, typeof url, authorization, cookie,",
   },
+  {
+    ...passOn,
+    name: "passing on: an answer that was lost is taken for nobody who leads",
+    find: "isSent && mayChange(request) ? outcomeUnknown : noLeader",
+    replace: "!isSent && mayChange(request) ? outcomeUnknown : noLeader",
+  },
 ];

@@ -45,10 +45,10 @@ async function passOnTo(t: TestContext, answer: Answering = (_request, response)
   });
   leader.listen(0, "127.0.0.1");
   await once(leader, "listening");
-  const leaderUrl = `http://127.0.0.1:${(leader.address() as AddressInfo).port}`;
+  const leaderUrl = { current: `http://127.0.0.1:${(leader.address() as AddressInfo).port}` };
   const gate = createGate(gateOptions);
   const passOn = createPassOn({
-    leaderUrl: () => leaderUrl,
+    leaderUrl: () => leaderUrl.current,
     gate,
     server: parserOptions,
     tls: null,
@@ -64,7 +64,7 @@ async function passOnTo(t: TestContext, answer: Answering = (_request, response)
     leader.closeAllConnections();
   });
   const { port } = passOn.server.address() as AddressInfo;
-  return { seen, port, leaderPort: (leader.address() as AddressInfo).port, open: () => open };
+  return { seen, port, leaderUrl, leaderPort: (leader.address() as AddressInfo).port, open: () => open };
 }
 
 const gateOptions = {
@@ -190,6 +190,34 @@ test("H1: an upgrade with a body has none at the leader", async (t) => {
     seen.map(({ url, headers }) => [url, headers["content-length"]]),
     [["/v1/stream", undefined]],
   );
+});
+
+test("S2: where the leader is gone before it answers, the outcome is unknown; where it was not reached, nobody leads", async (t) => {
+  const { seen, port, leaderUrl } = await passOnTo(t, (request, response) =>
+    request.url === "/v1/fine" ? void response.end() : void request.socket.destroy(),
+  );
+  const ask = async (method: string, path = "/v1/tasks"): Promise<string> =>
+    (
+      await talk(
+        port,
+        `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`,
+      )
+    )
+      .split("\r\n\r\n")
+      .at(-1) ?? "";
+  assert.match(await ask("POST"), /"database_unavailable".*"retry_after_ms":1000/);
+  assert.match(await ask("DELETE"), /"database_unavailable"/);
+  assert.match(await ask("GET"), /"no_leader"/, "it has changed nothing");
+  // The same on a connection that was used before.
+  const one = "POST /v1/fine HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
+  assert.match(
+    await talk(port, `${one}${one.replace("/fine", "/odd").replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")}`),
+    /"database_unavailable"/,
+  );
+  const count = seen.length;
+  leaderUrl.current = "http://127.0.0.1:1";
+  assert.match(await ask("POST"), /"no_leader"/);
+  assert.equal(seen.length, count);
 });
 
 test("S7: the word of a server for its client's address fits no other request, and nobody can write it", async (t) => {

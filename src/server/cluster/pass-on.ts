@@ -62,6 +62,12 @@ const checkedHeaders = new Set([
   passedOnHeader,
 ]);
 const noLeader = errorAnswer("no_leader", "No server leads at the moment; try again.", { retry_after_ms: 1_000 });
+/** S2: the leader may have done it, and have lost its connection or its lease before the answer left. */
+const outcomeUnknown = errorAnswer(
+  "database_unavailable",
+  "The server that leads did not answer, and what became of this is not known; try again, with the same request_id.",
+  { retry_after_ms: 1_000 },
+);
 const tooManyPipelined = errorAnswer(
   "too_many_in_flight",
   `At most ${pipelinedMax} requests of a connection may wait for the answers before them; read those first.`,
@@ -123,9 +129,18 @@ export function createPassOn(options: PassOnOptions): PassOn {
       answer.on("error", () => response.destroy());
       answer.pipe(response);
     });
+    let isSent = false;
+    const noteSent = (): void => {
+      isSent = true;
+    };
+    passed.on("socket", (socket) => {
+      // A connection that was used before is there already.
+      if (socket.connecting) socket.once(to.protocol === "https:" ? "secureConnect" : "connect", noteSent);
+      else noteSent();
+    });
     passed.on("error", () => {
       if (response.headersSent) response.destroy();
-      else refuse(request, response, noLeader);
+      else refuse(request, response, isSent && mayChange(request) ? outcomeUnknown : noLeader);
     });
     response.on("close", () => {
       line.underWay--;
@@ -174,6 +189,10 @@ function ownAnswer({ method, url }: IncomingMessage, leaderUrl: string | null): 
   if (method !== "GET" && method !== "HEAD") return null;
   if (url === "/healthz") return answerJson(200, { status: "ok" });
   return url === "/readyz" && leaderUrl === null ? noLeader : null;
+}
+
+function mayChange({ method }: IncomingMessage): boolean {
+  return method !== "GET" && method !== "HEAD" && method !== "OPTIONS";
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
