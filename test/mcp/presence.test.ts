@@ -109,6 +109,22 @@ test("a grant that arrives between two calls of the model is kept past the claim
   assert.equal(asked.body.verdict, "GRANTED");
 });
 
+for (const verdict of ["WAIT", "STANDBY"])
+  test(`W8, W14: what is granted after ${verdict}, while a model thinks, is kept for it past the claim time`, async (t) => {
+    const server = await serve(t);
+    await server.call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 1_000 });
+    const [first, second] = verdict === "WAIT" ? ["me", "other"] : ["other", "me"];
+    for (const agent of [first, second]) await server.register(String(agent));
+    const lease = await server.grant("other", "FILE:/a");
+    const caller = await overHttp(t, server.address.url);
+    const asked = { agent_id: "me", intents: mutates("FILE:/a"), hold_ms: 0 };
+    assert.equal((await caller.do("acquire_leases", asked)).verdict, verdict);
+    await server.post(`/v1/leases/${lease.id}/release`);
+    await until(async () => ((await holders(server.get)).includes("me") ? true : null), "it is granted");
+    await pause(2_500);
+    assert.deepEqual(await holders(server.get), ["me"]);
+  });
+
 test("a model that makes no more calls loses the grant to the next waiter", async (t) => {
   const { presence, lease, requestId, post, get } = await waiting(t, 2_500);
   presence.attend(operator, "older", requestId);

@@ -65,7 +65,8 @@ export function controlPlaneFor({
       try {
         const answered = answeredBy(await asked(service, operation, input, found, AbortSignal.any([signal, gone])));
         const { verdict, request_id: request } = answered.body;
-        if (agent !== null && verdict === "WAIT" && typeof request === "string") presence.attend(found, agent, request);
+        const waits = verdict === "WAIT" || verdict === "STANDBY";
+        if (agent !== null && waits && typeof request === "string") presence.attend(found, agent, request);
         return answered;
       } finally {
         leave?.();
