@@ -223,4 +223,18 @@ export const edgeMutants: readonly Mutant[] = [
     replace: "setImmediate(() => resolve({ code, by }))",
     tests: ["src/cell/run-command.test.ts"],
   },
+  {
+    name: "MCP: what is granted to a model that stood by is not kept while it thinks",
+    file: "../server/mcp/control-plane.ts",
+    find: 'const waits = verdict === "WAIT" || verdict === "STANDBY";',
+    replace: 'const waits = verdict === "WAIT";',
+    tests: ["test/mcp/presence.test.ts"],
+  },
+  {
+    name: "paging: remembered pages keep the memory that was dropped",
+    file: "../server/queries/paging.ts",
+    find: "of: new WeakRef(of)",
+    replace: "of: { deref: () => of } as WeakRef<object>",
+    tests: ["test/server/paging.test.ts"],
+  },
 ];

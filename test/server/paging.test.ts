@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { Refused } from "../../src/server/answering/faults.ts";
 import { cursorFor, PageBuilder, readCursor } from "../../src/server/queries/paging.ts";
 import { type Listing, listPage, type QueryResult } from "../../src/server/queries/scan.ts";
-import { serve } from "./harness.ts";
+import { failingStore, serve, until } from "./harness.ts";
 
 test("all pages together are the whole list in order, whatever the order of the items", () => {
   fc.assert(
@@ -99,4 +101,23 @@ test("M7: a cursor that nobody remembers is looked up by going through the list"
     body.agents.map(({ agent_id: id }) => id),
     ["b", "c"],
   );
+});
+
+test("S2: remembered pages do not keep the memory that a failed commit has dropped", async (t) => {
+  const failing = failingStore();
+  const server = await serve(t, { store: failing.store });
+  for (const id of ["a", "b", "c"]) await server.register(id);
+  const { body } = await server.get<{ next_cursor: string | null }>("/v1/agents?limit=2");
+  assert.ok(body.next_cursor !== null);
+  const dropped = server.service.engine.peek((state) => new WeakRef(state));
+  failing.failNextCommit("lost");
+  assert.equal((await server.post("/v1/agents", { agent_id: "d" })).status, 503);
+  failing.comeBack();
+  await until(() => (server.service.engine.isServing ? true : null), "it serves again");
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  await until(() => {
+    collect();
+    return dropped.deref() === undefined ? true : null;
+  }, "what was dropped is gone");
 });

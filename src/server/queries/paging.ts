@@ -23,8 +23,8 @@ export interface Ahead {
 }
 
 interface Remembered extends Ahead {
-  /** What they were found in; a recovery has another one (S2). */
-  readonly of: object;
+  /** What they were found in; a recovery has another one, and what it has dropped is to be gone (S2). */
+  readonly of: WeakRef<object>;
 }
 
 /** Lists whose next pages are remembered; of more the oldest are forgotten, and looked through again. */
@@ -36,12 +36,12 @@ export class Lookahead {
 
   find(name: string, of: object): Ahead | null {
     const found = this.lists.get(name);
-    return found?.of === of ? found : null;
+    return found?.of.deref() === of ? found : null;
   }
 
   remember(name: string, ahead: Ahead, of: object): void {
     this.lists.delete(name);
-    this.lists.set(name, { ...ahead, of });
+    this.lists.set(name, { ...ahead, of: new WeakRef(of) });
     if (this.lists.size <= listsMax) return;
     const [oldest] = this.lists.keys();
     if (oldest !== undefined) this.lists.delete(oldest);
