@@ -224,6 +224,13 @@ export const edgeMutants: readonly Mutant[] = [
     tests: ["src/cell/run-command.test.ts"],
   },
   {
+    name: "guards: the helper waits for one session's server before it turns to the next",
+    file: "../guard/resident/sessions.ts",
+    find: "if (this.#underWay.has(folder)) continue;",
+    replace: "if (this.#underWay.size > 0) continue;",
+    tests: ["src/guard/resident/sessions.test.ts"],
+  },
+  {
     name: "MCP: what is granted to a model that stood by is not kept while it thinks",
     file: "../server/mcp/control-plane.ts",
     find: 'const waits = verdict === "WAIT" || verdict === "STANDBY";',

@@ -37,10 +37,11 @@ export async function serveHelper(environment: Environment): Promise<never> {
   process.chdir("/");
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, tickMs));
-    await sessions.tick();
+    sessions.tick();
     const isIdle = sessions.isEmpty && performance.now() - lastCall > idleMsMax;
     if (!isIdle && inodeOf(path) === inode) continue;
     if (inodeOf(path) === inode) rmSync(path, { force: true });
+    await sessions.settled();
     process.exit(0);
   }
 }

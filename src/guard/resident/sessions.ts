@@ -39,10 +39,11 @@ const keptMs = 3_600_000;
 
 export class Sessions {
   readonly #watched = new Map<string, Watched>();
-  #isTicking = false;
+  /** By session, what is being asked of its server. */
+  readonly #underWay = new Map<string, Promise<void>>();
 
   get isEmpty(): boolean {
-    return this.#watched.size === 0;
+    return this.#watched.size === 0 && this.#underWay.size === 0;
   }
 
   note(call: HookCall, moment: Moment): void {
@@ -73,14 +74,20 @@ export class Sessions {
     this.#watched.set(session.folder, watched);
   }
 
-  async tick(): Promise<void> {
-    if (this.#isTicking) return;
-    this.#isTicking = true;
-    try {
-      await Promise.all([...this.#watched].map(([folder, one]) => this.#look(folder, one).catch(() => undefined)));
-    } finally {
-      this.#isTicking = false;
+  /** Each by itself: a session whose server does not answer holds up no other one's heartbeats. */
+  tick(): void {
+    for (const [folder, one] of this.#watched) {
+      if (this.#underWay.has(folder)) continue;
+      const looking = this.#look(folder, one)
+        .catch(() => undefined)
+        .finally(() => this.#underWay.delete(folder));
+      this.#underWay.set(folder, looking);
     }
+  }
+
+  /** Resolves when nothing is under way: what is given back must have been given back before the process ends. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay.values());
   }
 
   async #look(folder: string, watched: Watched): Promise<void> {
