@@ -82,6 +82,7 @@ export async function moveToPostgres(options: MoveOptions): Promise<Moved> {
       writeMark(files, { ...mark, state: "moved" });
       return { rows: countsOf(source), lastSeq };
     }
+    if (before !== null && isElsewhere(before, mark)) throw refused(elsewhereWords(before, files));
     mayBeStored = false;
     writeMark(files, mark);
     const rows = await db.transaction(async (client) => {
@@ -105,6 +106,18 @@ export async function moveToPostgres(options: MoveOptions): Promise<Moved> {
   } finally {
     await db.close();
   }
+}
+
+/** What was sent to another place before may have arrived there: moved twice, both would give out the same fences (L11). */
+function isElsewhere(before: MoveMark, { to, schema }: MoveMark): boolean {
+  return before.id !== "" && (before.to !== to || before.schema !== schema);
+}
+
+function elsewhereWords({ to, schema }: MoveMark, { moved }: DataFiles): string {
+  return (
+    `a move to ${to} (schema ${schema}) was interrupted, and the data may have arrived there: run it again with that --to; ` +
+    `or, only if no server can ever run on it there, delete ${moved}, and move it here`
+  );
 }
 
 async function isStored(db: Database, id: string): Promise<boolean> {

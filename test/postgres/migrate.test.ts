@@ -9,6 +9,7 @@ import { type TestContext, test } from "node:test";
 import { startServer } from "../../src/server/start.ts";
 import { moveToPostgres } from "../../src/store/moving.ts";
 import { compress, joinPacked } from "../../src/store/packed-events.ts";
+import { placeOf } from "../../src/store/postgres-connection.ts";
 import { testSchema } from "../../src/store/testing/postgres-fixture.ts";
 import { start } from "../cli/harness.ts";
 import { type Client, clientOf } from "../server/harness.ts";
@@ -257,7 +258,7 @@ test("what is not empty, not reachable, written by a newer version, or not there
   assert.equal((await migrate(at)).code, 4);
 });
 
-test("a move that is interrupted is run again, also where only the last word got lost", async (t) => {
+test("L11: a move that is interrupted is run again, to the same place only, also where only the last word got lost", async (t) => {
   const at = await place(t);
   const source = start(["serve", "--port", "0", "--data", at.from]);
   let url: string | undefined;
@@ -282,7 +283,20 @@ test("a move that is interrupted is run again, also where only the last word got
   const mark = join(at.from, "leasehold.sqlite.moved");
   assert.equal(existsSync(mark), false);
   // A crash in the middle leaves the mark.
-  writeFileSync(mark, JSON.stringify({ id: "m1", state: "moving", to: "x", schema: "x", at: "then" }));
+  const interrupted = (to = placeOf(at.url), schema = at.schema): void =>
+    writeFileSync(mark, JSON.stringify({ id: "m1", state: "moving", to, schema, at: "then" }));
+  for (const [to, schema] of [
+    ["elsewhere:5432/db", at.schema],
+    [placeOf(at.url), "other"],
+  ]) {
+    interrupted(to, schema);
+    const { code, stderr } = await migrate(at);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /may have arrived there: run it again with that --to/);
+    assert.deepEqual(await at.query(`SELECT count(*)::int AS count FROM ${at.schema}.live`), [{ count: 0 }]);
+    assert.ok(existsSync(mark), "no server may open the folder");
+  }
+  interrupted();
   assert.match(
     (await start(["serve", "--port", "0", "--data", at.from]).ended).stderr,
     /was interrupted: run `leasehold migrate` again/,
@@ -290,7 +304,7 @@ test("a move that is interrupted is run again, also where only the last word got
   assert.equal((await migrate(at)).code, 0);
   assert.equal((JSON.parse(readFileSync(mark, "utf8")) as { state: string }).state, "moved");
   // The database has it, and the mark does not say so yet.
-  writeFileSync(mark, JSON.stringify({ id: "m1", state: "moving", to: "x", schema: "x", at: "then" }));
+  interrupted("elsewhere:5432/db");
   assert.equal((await migrate(at)).code, 0);
   const target = await startServer({ port: 0, store: at.url, masterKeyFile: at.keyFile, data: at.shared });
   t.after(() => target.close());
