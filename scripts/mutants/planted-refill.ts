@@ -5,7 +5,7 @@ export const refillMutants: readonly Mutant[] = [
   {
     name: "refill: a grant spends nothing",
     file: "leases/lease-life.ts",
-    find: "  if (claim.counted !== null) spendUnits(turn, claim.counted, claim.intent.units);\n",
+    find: "  if (claim.counted !== null) spendUnits(turn, claim.counted, claim.intent.units, terms.binds ? limits.bindMs : 0);\n",
     replace: "",
   },
   {
@@ -61,5 +61,17 @@ export const refillMutants: readonly Mutant[] = [
     file: "memory/refill.ts",
     find: "(capacity ?? 0) <= limits.refillMomentsMax ? 1",
     replace: "(capacity ?? 0) <= limits.unitsMax ? 1",
+  },
+  {
+    name: "refill: what cells have yet to set up counts as granted when that began",
+    file: "memory/refill.ts",
+    find: "withSpent(spent, { at: backFrom(resource.record, turn.now + laterMs), units })",
+    replace: "withSpent(spent, { at: backFrom(resource.record, turn.now + 0 * laterMs), units })",
+  },
+  {
+    name: "refill: what cells have set up at once counts as if they had taken their longest",
+    file: "memory/refill.ts",
+    find: "setSpent(turn, resource, withSpent(left, { at: backFrom(resource.record, turn.now), units }));",
+    replace: "setSpent(turn, resource, withSpent(left, { at, units }));",
   },
 ];

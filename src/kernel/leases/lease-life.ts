@@ -100,7 +100,7 @@ export function beginLease(
   const entry = createLeaseEntry(record, holder, claim.strength);
   if (tenant.book.lateResults.size > 0) contestLateResults(turn, holder, claim);
   place(turn, entry, nodeFor(rootOf(tenant, claim.name.type), claim.name), claim.name.wild);
-  if (claim.counted !== null) spendUnits(turn, claim.counted, claim.intent.units);
+  if (claim.counted !== null) spendUnits(turn, claim.counted, claim.intent.units, terms.binds ? limits.bindMs : 0);
   changed(turn, entry);
   emitLease(turn, entry, terms.binds ? "lease.binding" : "lease.granted", null);
   return entry;

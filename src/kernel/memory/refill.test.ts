@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { limits } from "../contract/limits.ts";
 import { jumpAhead } from "../kernel.ts";
+import { createCellWorld } from "../testing/cell-world.ts";
 import { createWorld, type World } from "../testing/test-world.ts";
 
 const name = "LIMIT:/openai";
@@ -137,6 +138,34 @@ test("G15, C6: a pattern over it meets live leases as ever", () => {
   world.release(lease.id);
   assert.equal(stateOf(world, wait), "GRANTED");
   world.dies("a", one);
+});
+
+test("G15, G6: units of a manifest that cells set up come back so long after its grant, and none is given in between", () => {
+  const world = createCellWorld("a", "b");
+  world.enrol("c1", ["GPU:/0", "GPU:/1"]);
+  world.limit(name, 1, 60_000);
+  const slow = world.binding("a", ["MUTATES GPU:/0", one]);
+  world.pass(9_000);
+  world.bound(slow);
+  const granted = world.now;
+  const wait = world.waits("b", ["MUTATES GPU:/1", one], { waitTimeoutMs: 120_000 });
+  assert.equal(wait.unitsBackAt, granted + 60_000);
+  for (const ms of [10_000, 10_000, 10_000, 10_000, 10_000, 9_999]) {
+    world.beat("c1");
+    world.pass(ms);
+  }
+  assert.equal(world.request(wait.requestId)?.state, "WAITING");
+  world.pass(1);
+  assert.equal(world.request(wait.requestId)?.state, "BINDING");
+});
+
+test("G15, G6: what cells did not set up in time spends its units all the same, from the moment when it ran out of time", () => {
+  const world = createCellWorld("a", "b");
+  world.enrol("c1", ["GPU:/0"]);
+  world.limit(name, 1, 60_000);
+  world.bindFails(world.binding("a", ["MUTATES GPU:/0", one]));
+  const wait = world.waits("b", one, { waitTimeoutMs: 120_000 });
+  assert.equal(wait.unitsBackAt, world.now + 60_000 + limits.bindMs);
 });
 
 test("G15, L11: after lost history all units count as spent", () => {

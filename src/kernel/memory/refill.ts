@@ -13,7 +13,7 @@ import type { Millis, Resource } from "../contract/records.ts";
 import type { SpentUnits } from "../contract/resource-records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { textHash } from "../names/resource-name.ts";
-import { changed, freeName, type ResourceEntry, type State, type Turn } from "./state.ts";
+import { changed, freeName, type LeaseEntry, type ResourceEntry, type State, type Turn } from "./state.ts";
 
 /** A lease on it holds none of its units: they are spent. */
 export function isRefilled({ record }: ResourceEntry): boolean {
@@ -25,10 +25,29 @@ export function holdUnits(resource: ResourceEntry, units: number): void {
   if (!isRefilled(resource)) resource.heldUnits += units;
 }
 
-export function spendUnits(turn: Turn, resource: ResourceEntry, units: number): void {
+/** At the latest `laterMs` from now: until its cells have set it up, a manifest is not granted (G6). */
+export function spendUnits(turn: Turn, resource: ResourceEntry, units: number, laterMs: Millis): void {
   const { refillMs, spent } = resource.record;
   if (refillMs === null) return;
-  setSpent(turn, resource, withSpent(spent, { at: backFrom(resource.record, turn.now), units }));
+  setSpent(turn, resource, withSpent(spent, { at: backFrom(resource.record, turn.now + laterMs), units }));
+}
+
+/**
+ * A manifest is granted now that its cells have set it up: what it spent comes back so long after this, and not after the
+ * latest moment at which it could have been. Where the rate has changed meanwhile, that later moment stays.
+ */
+export function spentNow(turn: Turn, { node, record: lease }: LeaseEntry): void {
+  const resource = (node?.mark ?? null) as ResourceEntry | null;
+  if (resource === null || !isRefilled(resource)) return;
+  const { units, acquiredAt } = lease;
+  const { spent } = resource.record;
+  const at = backFrom(resource.record, acquiredAt + limits.bindMs);
+  const place = spent.findIndex((one) => one.at === at && one.units >= units);
+  const known = spent[place];
+  if (known === undefined) return;
+  const left =
+    known.units === units ? spent.toSpliced(place, 1) : spent.with(place, { at, units: known.units - units });
+  setSpent(turn, resource, withSpent(left, { at: backFrom(resource.record, turn.now), units }));
 }
 
 /** Nobody knows what was granted since a backup was taken: until it would be back, nothing is (S6). */

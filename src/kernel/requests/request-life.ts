@@ -24,6 +24,7 @@ import {
 } from "../leases/lease-life.ts";
 import { createRequestEntry } from "../memory/entries.ts";
 import { woundedReason } from "../memory/jobs.ts";
+import { spentNow } from "../memory/refill.ts";
 import {
   type AgentEntry,
   changed,
@@ -221,10 +222,10 @@ export function finishBinding(turn: Turn, request: RequestEntry): void {
   if (leases.some((lease) => lease.record.cellBy !== null)) return;
   request.holder.open.delete(request);
   moveRequest(turn, request, "grant");
-  const claimBy = now + tenant.record.settings.claimWithinMs;
   for (const lease of leases) {
+    spentNow(turn, lease);
     const expiresAt = expiryFor(tenant, now, now, lease.record.ttl);
-    const times = { acquiredAt: now, expiresAt, activeAt: now, claimBy };
+    const times = { acquiredAt: now, expiresAt, activeAt: now, claimBy: now + tenant.record.settings.claimWithinMs };
     updateLease(turn, lease, boundLease(lease.record, times));
     emitLease(turn, lease, "lease.granted", null);
   }
