@@ -224,6 +224,13 @@ export const edgeMutants: readonly Mutant[] = [
     tests: ["src/cell/run-command.test.ts"],
   },
   {
+    name: "batches: all items of a call are decided in one turn of the loop",
+    file: "../server/answering/slices.ts",
+    find: "Math.min(next + itemsPerTurn, count)",
+    replace: "Math.max(next + itemsPerTurn, count)",
+    tests: ["src/server/answering/slices.test.ts"],
+  },
+  {
     name: "guards: the helper waits for one session's server before it turns to the next",
     file: "../guard/resident/sessions.ts",
     find: "if (this.#underWay.has(folder)) continue;",

@@ -18,6 +18,7 @@ import { heartbeatTask } from "../../protocol/tasks/workers.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { Refused } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
+import { inSlices } from "../answering/slices.ts";
 import type { Service } from "../service.ts";
 
 /** A driver may take its time to reset and to probe; one that takes longer is asked again by an operator. */
@@ -39,18 +40,21 @@ export function runTaskHeartbeat(request: RunRequest<HeartbeatTask>): null {
   return null;
 }
 
-/** T7: each is decided as if it had come alone, in the same turn, so that all share a commit. */
+/** T7: each is decided as if it had come alone. Those of one turn of the loop share a commit. */
 export function runTaskHeartbeats({ service, command, input, caller, respond }: RunRequest<HeartbeatTasks>): null {
-  const results = new Results(service, command.items.length, respond);
-  for (const [index, item] of command.items.entries()) {
-    if (item.ok) {
+  const { items } = command;
+  const results = new Results(service, items.length, respond);
+  inSlices(items.length, (index) => {
+    const item = items[index];
+    if (item?.ok === true) {
       const one = { service, operation: heartbeatTask, command: item.value, input, caller };
       runTaskHeartbeat({ ...one, respond: (answer) => results.set(index, answer) });
-      continue;
+    } else if (item !== undefined) {
+      service.counts.refuse(item.fault.code);
+      results.set(index, faultAnswer(item.fault));
     }
-    service.counts.refuse(item.fault.code);
-    results.set(index, faultAnswer(item.fault));
-  }
+    return true;
+  });
   return null;
 }
 

@@ -15,6 +15,7 @@ import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { KeyLookup } from "../answering/key-lookup.ts";
 import { Results } from "../answering/results.ts";
+import { inSlices } from "../answering/slices.ts";
 import { artifactsIn } from "../artifacts/references.ts";
 import type { Service } from "../service.ts";
 
@@ -50,25 +51,27 @@ export function runCreateTasks(request: RunRequest<CreateTasks>): null {
   return null;
 }
 
-/** All are submitted in one turn, and answered when all are durable. */
+/** Answered when all are durable. */
 function createAll({ service, command, respond }: RunRequest<CreateTasks>): void {
   const { counts } = service;
   const { tenant, actor, items } = command;
   const results = new Results(service, items.length, respond);
-  for (const [index, item] of items.entries()) {
-    if (!item.ok) {
+  inSlices(items.length, (index) => {
+    const item = items[index];
+    if (item?.ok === true) {
+      const task = item.value;
+      // Of these there may be a thousand in one turn: one object each, in place of copies and closures.
+      submitCreation(
+        service,
+        { type: "create_task", tenant, actor, entropy: unstamped, task, endedDependencies: null, asksHistory: true },
+        new ItemOutlet(counts, results, index),
+      );
+    } else if (item !== undefined) {
       counts.refuse(item.fault.code);
       results.set(index, faultAnswer(item.fault));
-      continue;
     }
-    const task = item.value;
-    // Of these there may be a thousand in one turn: one object each, in place of copies and closures.
-    submitCreation(
-      service,
-      { type: "create_task", tenant, actor, entropy: unstamped, task, endedDependencies: null, asksHistory: true },
-      new ItemOutlet(counts, results, index),
-    );
-  }
+    return !results.isOver;
+  });
 }
 
 /** What answers one of many. */
