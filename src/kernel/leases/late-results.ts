@@ -1,7 +1,7 @@
 /**
  * A worker that lost its lease may still come with its result (T13). For a task with a manifest that counts only while
- * nobody else was granted what it held: what it held is left behind as "lateNames", in trees like those of the leases, and
- * a grant that would have conflicted with one of them lays them all to rest.
+ * nobody else was granted what it held: its names are kept, in trees like those of the leases, until a grant that would have
+ * conflicted with one of them.
  */
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengths, weakestConflicting } from "../contract/predicates.ts";

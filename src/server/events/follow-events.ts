@@ -70,7 +70,7 @@ export type Deliver = (seq: number, text: string) => void;
 const auditStart = `{"type":"${auditType}"`;
 /** Events that are read from the store at once. */
 const portion = 250;
-/** So near the present, or nearer, a follower joins the live ones. */
+/** A follower that lags by no more events than this switches from the store to live delivery. */
 const nearness = 5_000;
 /** So much is set aside for it meanwhile; past that it reads on, and joins again later. */
 const asideMax = 4 * nearness;

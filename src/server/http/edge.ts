@@ -53,7 +53,7 @@ export function createGate(options: GateOptions): Gate {
   const isAllowedHost = (shown: string): boolean => {
     const name = hostNameOf(shown);
     if (name === null) return false;
-    // Behind an address stands no name that could be made to point here. Yet on loopback only its own are expected.
+    // A literal IP address cannot be rebound by DNS, so any is accepted; on loopback only loopback addresses are.
     const isAddress = isIP(name.replace(/^\[|\]$/g, "")) !== 0;
     if (!(isLoopback(name) || names.has(name) || names.has(shown.toLowerCase()) || (isAddress && !onLoopback)))
       return false;
@@ -64,7 +64,7 @@ export function createGate(options: GateOptions): Gate {
   return {
     check(request) {
       const { headers, url = "", httpVersionMajor } = request;
-      // A target with a host of its own would be a second word on where this goes.
+      // The host of an absolute-form target could contradict the Host header.
       if (url.charCodeAt(0) !== 0x2f && !(url === "*" && request.method === "OPTIONS")) return notForHere;
       if (httpVersionMajor !== 1) return otherVersion;
       if (proxies !== null && !isEncrypted(request, proxies)) return notEncrypted;
