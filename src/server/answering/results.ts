@@ -15,7 +15,7 @@ export class Results {
   private readonly respond: (answer: Answer) => void;
   private readonly answers: Answer[];
   private left: number;
-  /** The caller was told that the outcome is unknown: nothing more need be done. */
+  /** The caller has its answer, that the outcome is unknown: nothing more need be done. */
   isOver = false;
 
   constructor(service: Service, count: number, respond: (answer: Answer) => void) {

@@ -1,4 +1,4 @@
-/** Many items of one call: so many in one turn of the loop, so that a call with very many does not stop it for others (S4). */
+/** Many items of one call: a thousand in one turn of the loop, so that a call with very many does not stop it for others (S4). */
 
 /** What callers send at once usually fits, and so shares one commit. */
 const itemsPerTurn = 1_000;
