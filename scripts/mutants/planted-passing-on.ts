@@ -44,6 +44,12 @@ export const passingOnMutants: readonly Mutant[] = [
   },
   {
     ...passOn,
+    name: "passing on: what is under way to a former leader is awaited for ever",
+    find: "if (to !== origin) one.destroy();",
+    replace: "if (to === null) one.destroy();",
+  },
+  {
+    ...passOn,
     name: "passing on: an answer that was lost is taken for nobody who leads",
     find: "isSent && mayChange(request) ? outcomeUnknown : noLeader",
     replace: "!isSent && mayChange(request) ? outcomeUnknown : noLeader",

@@ -220,6 +220,37 @@ test("S2: where the leader is gone before it answers, the outcome is unknown; wh
   assert.equal(seen.length, count);
 });
 
+test("what is under way to a leader that another one has followed ends, though the former is silent: answers, streams, upgrades", async (t) => {
+  const silent = createServer((request, response) => {
+    if (request.url === "/v1/events") response.flushHeaders();
+  });
+  silent.on("upgrade", (_request, socket) =>
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+  );
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  t.after(() => {
+    silent.close();
+    silent.closeAllConnections();
+  });
+  const { port, leaderUrl } = await passOnTo(t);
+  const next = leaderUrl.current;
+  leaderUrl.current = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const host = "Host: localhost\r\n";
+  const held = talk(port, `POST /v1/acquire HTTP/1.1\r\n${host}Content-Length: 0\r\nConnection: close\r\n\r\n`);
+  const events = talk(port, `GET /v1/events HTTP/1.1\r\n${host}\r\n`);
+  const stream = talk(port, `GET /v1/stream HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+  await until(async () => {
+    const count = await new Promise<number>((resolve) => silent.getConnections((_error, open) => resolve(open)));
+    return count === 3 ? true : null;
+  }, "all three have reached it");
+  leaderUrl.current = next;
+  assert.match(await held, /"database_unavailable"/);
+  assert.match(await events, /^HTTP\/1\.1 200 /);
+  assert.match(await stream, /^HTTP\/1\.1 101 /);
+  assert.match(await talk(port, last), /fine/);
+});
+
 test("S7: the word of a server for its client's address fits no other request, and nobody can write it", async (t) => {
   const { seen, port, leaderPort } = await passOnTo(t);
   const head = (target: string, credential: string, more = "") =>

@@ -8,6 +8,7 @@
  */
 import {
   Agent,
+  type ClientRequest,
   createServer,
   request as httpRequest,
   type IncomingMessage,
@@ -78,8 +79,25 @@ export interface PassOn {
   close(): void;
 }
 
+/** How often it is asked whether another server leads than the one that answers are awaited from. */
+const lookMs = 250;
+
 export function createPassOn(options: PassOnOptions): PassOn {
   const lines = new Map<Socket, Line>();
+  /** What is under way, by the address that it was sent to. */
+  const underWay = new Map<Duplex | ClientRequest, string>();
+  const track = (one: Duplex | ClientRequest, to: URL): void => {
+    underWay.set(one, to.origin);
+    one.once("close", () => underWay.delete(one));
+  };
+  // One that is deposed answers nothing any more, and if it is paused or cut off it does not say so either.
+  const looking = setInterval(() => {
+    const url = underWay.size === 0 ? null : options.leaderUrl();
+    if (url === null) return;
+    const { origin } = new URL(url);
+    for (const [one, to] of underWay) if (to !== origin) one.destroy();
+  }, lookMs);
+  looking.unref();
   const lineOf = (socket: Socket, protocol: string): Line => {
     const known = lines.get(socket);
     if (known?.protocol === protocol) return known;
@@ -122,6 +140,7 @@ export function createPassOn(options: PassOnOptions): PassOn {
     }
     line.underWay++;
     const passed = send(request, to, framingOf(request));
+    track(passed, to);
     passed.on("response", (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.rawHeaders.length > 0 ? endToEnd(answer.rawHeaders) : []);
       // At once: an event stream's head is what its reader waits for.
@@ -158,7 +177,12 @@ export function createPassOn(options: PassOnOptions): PassOn {
     const to = target(request);
     if (!(to instanceof URL)) return sendRaw(socket, to);
     const passed = send(request, to, { connection: "Upgrade", upgrade: String(request.headers.upgrade) });
-    passed.on("upgrade", (answer, far, first) => join(socket, head, far, first, rawHead(answer)));
+    track(passed, to);
+    passed.on("upgrade", (answer, far, first) => {
+      underWay.delete(passed);
+      track(far, to);
+      join(socket, head, far, first, rawHead(answer));
+    });
     passed.on("response", (answer) => {
       socket.write(rawHead(answer));
       answer.pipe(socket);
@@ -170,6 +194,7 @@ export function createPassOn(options: PassOnOptions): PassOn {
   return {
     server,
     close: () => {
+      clearInterval(looking);
       server.closeAllConnections();
       for (const { agent } of lines.values()) agent.destroy();
     },
