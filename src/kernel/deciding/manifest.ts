@@ -75,8 +75,8 @@ export function readIntents(tenant: TenantEntry, inputs: readonly IntentInput[])
   for (const input of inputs) {
     const read = readIntent(tenant, input, intents.length, claims.length);
     if ("code" in read) return read;
-    intents.push(...read.intents);
-    claims.push(...read.claims);
+    for (const intent of read.intents) intents.push(intent);
+    for (const claim of read.claims) claims.push(claim);
   }
   const duplicate = findDuplicate(intents);
   if (duplicate === null) return { intents, claims };

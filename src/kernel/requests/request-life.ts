@@ -241,12 +241,7 @@ function settleForTask(turn: Turn, request: RequestEntry, leases: readonly Lease
 }
 
 export function liveLeasesOf(tenant: TenantEntry, request: RequestEntry): LeaseEntry[] {
-  const leases: LeaseEntry[] = [];
-  for (const id of request.record.leaseIds) {
-    const lease = tenant.leases.get(id);
-    if (lease !== undefined) leases.push(lease);
-  }
-  return leases;
+  return request.record.leaseIds.flatMap((id) => tenant.leases.get(id) ?? []);
 }
 
 const fates = {

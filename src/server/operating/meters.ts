@@ -18,17 +18,17 @@ interface Description {
 }
 
 /** What is shown to the readers of a scope. */
-interface Shown {
+interface View {
   readonly registry: Registry;
   readonly histograms: Histogram[];
 }
 
 /** Adds a meter, as it is for the scope. */
-type Placing = (shown: Shown, scope: Scope) => void;
+type Placing = (shown: View, scope: Scope) => void;
 
 export class Meters {
   private readonly placings: Record<Kind, Placing[]> = { tenant: [], server: [] };
-  private readonly shown = new Map<Scope, Shown>();
+  private readonly shown = new Map<Scope, View>();
 
   /** In the text format of Prometheus. */
   async text(scope: Scope): Promise<string> {
@@ -115,10 +115,10 @@ export class Meters {
     };
   }
 
-  private shownTo(scope: Scope): Shown {
+  private shownTo(scope: Scope): View {
     const known = this.shown.get(scope);
     if (known !== undefined) return known;
-    const shown: Shown = { registry: new Registry(), histograms: [] };
+    const shown: View = { registry: new Registry(), histograms: [] };
     const { tenant, server } = this.placings;
     for (const place of scope === null ? [...tenant, ...server] : tenant) place(shown, scope);
     this.shown.set(scope, shown);
