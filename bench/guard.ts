@@ -63,7 +63,7 @@ function makeRepository(): void {
   git("init", "-q");
   git("add", ".");
   git("commit", "-qm", "first");
-  const program = `${process.execPath} ${stageHook(join(folder, "package"))}`;
+  const program = stageHook(join(folder, "package"));
   const install = ["guard", "install", "claude", "--command", program];
   execFileSync(process.execPath, [binary, ...install], { cwd: root, env, stdio: "ignore" });
 }

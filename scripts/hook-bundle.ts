@@ -36,13 +36,13 @@ export function bundleHook(): string {
   ].join("\n");
 }
 
-/** Writes it to a folder as in the package and returns the program's path, so that benchmarks run what users run. */
+/** Writes it to a folder as in the package and returns how hooks start it, so that benchmarks run what users run. */
 export function stageHook(folder: string): string {
   for (const part of ["bin", "dist/guard"]) mkdirSync(join(folder, part), { recursive: true });
-  const program = join(folder, "bin/leasehold.cjs");
-  copyFileSync(join(source, "../bin/leasehold.cjs"), program);
+  for (const name of ["leasehold.cjs", "leasehold-hook"])
+    copyFileSync(join(source, "../bin", name), join(folder, "bin", name));
   writeFileSync(join(folder, "dist/guard/hook.cjs"), bundleHook());
-  return program;
+  return `LEASEHOLD_NODE=${process.execPath} ${join(folder, "bin/leasehold-hook")}`;
 }
 
 function functionBody(path: string): { readonly body: string; readonly imported: readonly string[] } {

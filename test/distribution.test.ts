@@ -29,7 +29,7 @@ test("the plugin's hooks are those that init writes, and each runs the command b
   const text = JSON.stringify(hooks);
   const commands = [...text.matchAll(/"command":"((?:[^"\\]|\\.)*)"/g)].map(([, command = ""]) => command);
   assert.ok(commands.length >= 4);
-  for (const command of commands) assert.match(command, /leasehold guard hook claude \w+/);
+  for (const command of commands) assert.match(command, /leasehold-hook guard hook claude \w+/);
 });
 
 test("the skill's front matter is that of agentskills.io: the folder's name, and bounded texts", () => {

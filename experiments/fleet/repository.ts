@@ -51,7 +51,7 @@ export async function makePlace(files: readonly string[], settings: object): Pro
   writeFileSync(join(root, ".leasehold.json"), JSON.stringify({ repository: "fleet", ...settings }));
   git("add", ".");
   git("commit", "-qm", "first");
-  const program = `${process.execPath} ${stageHook(join(folder, "package"))}`;
+  const program = stageHook(join(folder, "package"));
   const install = ["guard", "install", "claude", "git", "--command", program];
   execFileSync(process.execPath, [binary, ...install], { cwd: root, env, stdio: "ignore" });
   const { hooks } = JSON.parse(readFileSync(join(root, ".claude/settings.json"), "utf8")) as {

@@ -29,7 +29,7 @@ export const distribution: Readonly<Record<string, () => string>> = {
       plugins: [{ name, source: "./plugin", description: brief, version }],
     }),
   "plugin/.claude-plugin/plugin.json": () => json({ name, version, description: brief, author, license, keywords }),
-  "plugin/hooks/hooks.json": () => json(addHooks("claude", {}, name)),
+  "plugin/hooks/hooks.json": () => json(addHooks("claude", {}, `${name}-hook`)),
   "plugin/.mcp.json": () => json({ mcpServers: { [name]: claudeMcp } }),
   "gemini-extension.json": () =>
     json({

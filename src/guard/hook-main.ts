@@ -8,17 +8,14 @@
  * load a lot (of `node:http`, a whole web client; of `node:crypto`, web cryptography; of `node:fs`, its streams), which
  * is more than all that a hook does.
  */
-import { askHelper, startHelper } from "./resident/client.ts";
+import { readInput } from "./hook-input.ts";
+import { askHelper, noteShellSocket, startHelper } from "./resident/client.ts";
 
 export interface HookResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
-
-/** A write of a very large file comes with its content. */
-const inputBytesMax = 64 * 2 ** 20;
-const inputMs = 3_000;
 
 /** Runs `guard hook …`, and ends the process. */
 export async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<never> {
@@ -31,39 +28,14 @@ export async function main(args: readonly string[], environment: NodeJS.ProcessE
 
 async function runHook(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<HookResult> {
   // Git's hooks get nothing on standard input that counts, and may have inherited a terminal's.
-  const read = args[0] === "git" ? { input: "", problem: null } : await readInput();
+  const read = args[0] === "git" ? { input: "", problem: null } : await readInput(process.stdin);
   const call = { args, input: read.input, cwd: process.cwd(), environment, pid: process.pid };
   const answered = read.problem === null ? await askHelper(call) : null;
-  if (answered !== null) return answered;
+  if (answered !== null) {
+    noteShellSocket(environment);
+    return answered;
+  }
   const { answerHook } = await import("./hook-run.ts");
   if (read.problem === null) startHelper(environment);
   return await answerHook(call, read.problem);
-}
-
-interface ReadInput {
-  readonly input: string;
-  /** Why it could not be read. */
-  readonly problem: string | null;
-}
-
-/** All of the input, up to a size and a time: a tool that leaves the pipe open is answered as well. */
-function readInput(): Promise<ReadInput> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const fail = (problem: string): void => resolve({ input: "", problem });
-    const timer = setTimeout(() => fail(`its input did not end within ${inputMs / 1_000} s`), inputMs);
-    const { stdin } = process;
-    stdin.on("data", (chunk: Buffer) => {
-      timer.refresh();
-      size += chunk.length;
-      if (size <= inputBytesMax) chunks.push(chunk);
-      else fail(`its input is larger than ${inputBytesMax / 2 ** 20} MiB`);
-    });
-    stdin.once("end", () => {
-      clearTimeout(timer);
-      resolve({ input: Buffer.concat(chunks).toString("utf8"), problem: null });
-    });
-    stdin.once("error", (error) => fail(error.message));
-  });
 }

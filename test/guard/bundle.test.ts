@@ -9,7 +9,7 @@ let project: Project;
 before(async () => {
   fixture = await serveGuards();
   project = await makeProject(fixture.server.address.url, null);
-  const program = `${process.execPath} ${stageHook(join(project.state, "package"))}`;
+  const program = stageHook(join(project.state, "package"));
   const { code, stderr } = await project.cli(["guard", "install", "claude", "git", "--command", program]);
   assert.equal(code, 0, stderr);
 });
@@ -22,7 +22,7 @@ const call = (event: string, session: string, name: string, input: object) =>
   project.hook("claude", event, payloadOf("claude", event, session, project.root, name, input));
 
 test("the bundled hook answers like the source at every event of a session", async () => {
-  assert.match(project.command("claude", "PreToolUse"), /state\/package\/bin\/leasehold\.cjs/);
+  assert.match(project.command("claude", "PreToolUse"), /state\/package\/bin\/leasehold-hook/);
   const file = { file_path: join(project.root, "src/a.ts") };
   const command = `node -e 'require("fs").writeFileSync("src/b.ts", "x")'`;
   for (const [event, name, input] of [

@@ -24,7 +24,8 @@ function withProgramIn(folder: string, check: () => void): void {
 
 test("hooks do not name a leasehold that only npx has on its path: it is gone when npx ends", () => {
   withProgramIn("home/.npm/_npx/5e8a/node_modules/.bin", () => {
-    assert.match(findProgram("/nowhere", null)("claude"), /bin\/leasehold\.cjs/);
+    assert.match(findProgram("/nowhere", null)("claude"), /bin\/leasehold-hook$/);
+    assert.match(findProgram("/nowhere", null)("git"), /bin\/leasehold\.cjs$/);
     const endpoint = mcpProgram("/nowhere", null);
     assert.ok("command" in endpoint && endpoint.command === process.execPath, JSON.stringify(endpoint));
   });

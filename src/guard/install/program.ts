@@ -7,6 +7,8 @@ import type { GuardedTool } from "../payload.ts";
 import { quoted } from "../words.ts";
 import type { McpEndpoint } from "./mcp-entries.ts";
 
+const isWindows = process.platform === "win32";
+
 export type Program = (tool: GuardedTool | "git") => string;
 
 /** Where each tool says its project is; hooks may be run in any folder of it. */
@@ -20,12 +22,23 @@ const projectRoots: Readonly<Record<GuardedTool | "git", string>> = {
 const local = "node_modules/.bin/leasehold";
 /** From src/guard/install, and from dist/guard/install. */
 const binary = fileURLToPath(new URL("../../../bin/leasehold.cjs", import.meta.url));
+/** The same command as a shell script that hands a hook's call to the helper without Node; other commands it leaves to Node. */
+const script = fileURLToPath(new URL("../../../bin/leasehold-hook", import.meta.url));
+const nodeVariable = "LEASEHOLD_NODE";
 
+/** git's hooks run once for a commit: they go by Node, as text that everybody knows. */
 export function findProgram(root: string, given: string | null): Program {
   if (given !== null) return () => given;
-  if (existsSync(join(root, local)) && works(join(root, local))) return (tool) => `${projectRoots[tool]}${local}`;
-  if (works("leasehold")) return () => "leasehold";
-  return () => `${quoted(process.execPath)} ${quoted(binary)}`;
+  const named = (tool: GuardedTool | "git", name: string) => (tool === "git" || isWindows ? name : `${name}-hook`);
+  if (existsSync(join(root, local)) && works(join(root, local)))
+    return (tool) => `${projectRoots[tool]}${named(tool, local)}`;
+  if (works("leasehold")) {
+    const isWhole = !isWindows && works("leasehold-hook");
+    return (tool) => (isWhole ? named(tool, "leasehold") : "leasehold");
+  }
+  const here = `${quoted(process.execPath)} ${quoted(binary)}`;
+  return (tool) =>
+    tool === "git" || isWindows ? here : `${nodeVariable}=${quoted(process.execPath)} ${quoted(script)}`;
 }
 
 /** How a coding agent starts the MCP server: it runs a program with arguments, in the project's folder, without a shell. */
@@ -41,15 +54,19 @@ export function mcpProgram(root: string, given: string | null): McpEndpoint {
 
 /** True for text that is good on this machine alone. */
 export function isMachineOnly(program: string): boolean {
-  return /^["']?\//.test(program);
+  return /^["']?\//.test(withoutNode(program));
 }
 
 /** A shell's condition for the program to be there. */
 export function isThereWords(program: string): string {
   const [, script] = /^(?:'[^']*'|\S+) ('[^']*\.cjs'|\S+\.cjs)$/.exec(program) ?? [];
   if (script !== undefined) return `[ -e ${script} ]`;
-  const [first = program] = /^(?:"[^"]*"|'[^']*'|[^\s"'])+/.exec(program) ?? [];
+  const [first = program] = /^(?:"[^"]*"|'[^']*'|[^\s"'])+/.exec(withoutNode(program)) ?? [];
   return `command -v ${first} >/dev/null 2>&1`;
+}
+
+function withoutNode(program: string): string {
+  return program.replace(new RegExp(`^${nodeVariable}=(?:'[^']*'|\\S+) `), "");
 }
 
 /**

@@ -5,6 +5,7 @@
 import { dirname, join } from "node:path";
 import { stateFolder } from "../../trust/owner-token.ts";
 import type { HookResult } from "../hook-main.ts";
+import { writePrivate } from "../private-files.ts";
 import type { Environment } from "../settings.ts";
 
 const { lstatSync, statSync } = process.getBuiltinModule("node:fs");
@@ -21,11 +22,11 @@ export interface HelperCall {
 /** What is not needed to decide is not handed over. */
 const passed = /^(?:LEASEHOLD_\w+|GIT_\w+|XDG_\w+|CLAUDE_\w+|HOME|PATH|USER|TMPDIR)$/;
 /** What a socket's name may have on every system. */
-const pathBytesMax = 100;
+const pathBytesMax = 97;
 /** A little more than the helper takes at most: it answers before. */
 const answerMsMax = 42_000;
 /** A newer version of the program must not talk to the helper of an older one. */
-const protocol = 1;
+const protocol = 2;
 
 /** Null where there can be none: the path is too long for a socket, the system has none, or it is switched off. */
 export function socketPath(environment: Environment): string | null {
@@ -56,6 +57,23 @@ function fingerprint(path: string): string {
 export function isPrivate(path: string): boolean {
   const found = lstatSync(dirname(path), { throwIfNoEntry: false });
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
+}
+
+/** Where the helper listens for hooks that are a shell script (shell-calls.ts). */
+export function shellSocketPath(path: string): string {
+  return `${path}.sh`;
+}
+
+/** For the script that started this hook: it finds the helper by itself the next time. */
+export function noteShellSocket(environment: Environment): void {
+  const { LEASEHOLD_HOOK: script = "" } = environment;
+  const path = socketPath(environment);
+  if (script === "" || path === null) return;
+  try {
+    writePrivate(join(dirname(path), `at${script.replaceAll("/", "+")}`), `${shellSocketPath(path)}\n`);
+  } catch {
+    // A name that is too long: this script goes by Node.
+  }
 }
 
 /** Null if no helper answers: then the hook does the work itself. */

@@ -8,8 +8,9 @@ import { dirname } from "node:path";
 import { answerHook } from "../hook-run.ts";
 import { PayloadProblem } from "../payload.ts";
 import type { Environment } from "../settings.ts";
-import { type HelperCall, isPrivate, socketPath } from "./client.ts";
+import { type HelperCall, isPrivate, shellSocketPath, socketPath } from "./client.ts";
 import { Sessions } from "./sessions.ts";
+import { createShellServer } from "./shell-calls.ts";
 
 const { lstatSync, mkdirSync, renameSync, rmSync } = process.getBuiltinModule("node:fs");
 
@@ -28,11 +29,15 @@ export async function serveHelper(environment: Environment): Promise<never> {
   const sessions = new Sessions();
   const { createServer } = process.getBuiltinModule("node:net");
   const server = createServer((socket) => answer(socket, sessions));
+  const shellServer = createShellServer(sessions);
+  await listen(shellServer, shellSocketPath(path));
   const inode = await listen(server, path);
   let lastCall = performance.now();
-  server.on("connection", () => {
-    lastCall = performance.now();
-  });
+  for (const one of [server, shellServer]) {
+    one.on("connection", () => {
+      lastCall = performance.now();
+    });
+  }
   // The tools' folders may be removed while this runs.
   process.chdir("/");
   for (;;) {
@@ -40,7 +45,7 @@ export async function serveHelper(environment: Environment): Promise<never> {
     sessions.tick();
     const isIdle = sessions.isEmpty && performance.now() - lastCall > idleMsMax;
     if (!isIdle && inodeOf(path) === inode) continue;
-    if (inodeOf(path) === inode) rmSync(path, { force: true });
+    if (inodeOf(path) === inode) for (const one of [path, shellSocketPath(path)]) rmSync(one, { force: true });
     await sessions.settled();
     process.exit(0);
   }
