@@ -3,7 +3,10 @@
  * without guards, that none are lost with them, and what guards cost; and Klock's published setting beside its
  * published figures.
  *
- *   npm run experiment:fleet [-- --edits 200 --seed 7 --out docs/images/fleet.svg --all --short]
+ *   npm run experiment:fleet [-- --edits 200 --seed 7 --out docs/images/fleet.svg --all --short --way "guards and MCP"]
+ *   npm run experiment:fleet -- --worktrees [--rounds 10]
+ *
+ * `--way` runs that one alone and draws nothing. `--worktrees`: thirteen agents in thirteen worktrees of one repository.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,6 +16,7 @@ import { planEdits, type Scale } from "./fleet/edits.ts";
 import { type FleetResult, runFleet, type Way } from "./fleet/fleet.ts";
 import { type GrowingResult, type GrowingScale, type GrowingWay, runGrowing } from "./fleet/growing.ts";
 import { randomFrom } from "./fleet/random.ts";
+import { showWorktrees } from "./fleet/worktrees.ts";
 
 const { values } = parseArgs({
   options: {
@@ -21,8 +25,12 @@ const { values } = parseArgs({
     out: { type: "string", default: "docs/images/fleet.svg" },
     short: { type: "boolean", default: false },
     all: { type: "boolean", default: false },
+    way: { type: "string" },
+    worktrees: { type: "boolean", default: false },
+    rounds: { type: "string", default: "1" },
   },
 });
+if (values.worktrees) process.exit((await showWorktrees(Number(values.rounds))) ? 0 : 1);
 const speedBar = 0.8;
 const seed = Number(values.seed);
 const thinkMs: readonly [number, number] = values.short ? [400, 1_200] : [3_000, 9_000];
@@ -58,12 +66,13 @@ const fleet: FleetResult[] = [];
 /**
  * An agent that does not claim first learns of a conflict only when it writes, and repeats its work: safe but slower.
  */
-const ways: readonly Way[] = [
+const ways = [
   "no guards",
   ...(values.all ? ["guards" as const] : []),
   "guards, claiming first",
   "guards and MCP",
-];
+].filter((way): way is Way => values.way === undefined || way === values.way);
+if (ways.length === 0) throw new Error(`"${values.way}" is not a way`);
 for (const way of ways) {
   const result = await runFleet(way, scale, edits, limitMs);
   fleet.push(result);
@@ -71,7 +80,9 @@ for (const way of ways) {
   console.log(
     `${way}: ${lost} edits lost, ${stuck} agents stuck, ${denials} denials, ${rereads} read again, ${crashes} crashes, ${unanswered} calls that timed out, ${seconds(ms)} (ideal ${seconds(idealMs)}, ${(idealMs / ms).toFixed(2)} of its speed)`,
   );
+  if (way !== "no guards") console.log(`  ${spentWords(result)}`);
 }
+if (values.way !== undefined) process.exit(fleet.every(({ lost, stuck }) => lost === 0 && stuck === 0) ? 0 : 1);
 
 const growing: GrowingResult[] = [];
 for (const way of ["no coordination", "optimistic", "guards"] satisfies GrowingWay[])
@@ -103,6 +114,15 @@ console.log(
     : `bar missed: nothing lost, nobody stuck, at least ${speedBar} of the ideal speed, every growing task`,
 );
 if (!isGood) process.exitCode = 1;
+
+/** Where the agents' time went; the rest is what those that had finished waited for the last one. */
+function spentWords({ spent, ms }: FleetResult): string {
+  const whole = scale.agents * ms;
+  const { hookCount, ...kinds } = spent;
+  const parts = { ...kinds, finished: whole - Object.values(kinds).reduce((sum, one) => sum + one, 0) };
+  const words = Object.entries(parts).map(([name, part]) => `${name} ${percent(part / whole)}`);
+  return `of the agents' time: ${words.join(", ")}; ${hookCount} hooks of ${(spent.hooks / hookCount).toFixed(0)} ms on average`;
+}
 
 function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Edit, edited, fileNames, idealMs, lostEdits, type Scale } from "./edits.ts";
 import { makePlace, type Place } from "./repository.ts";
-import { openSession, type Session } from "./session.ts";
+import { nothingSpent, openSession, type Session, type Spent } from "./session.ts";
 
 export type Way = "no guards" | "guards" | "guards, claiming first" | "guards and MCP";
 
@@ -19,6 +19,8 @@ export interface FleetResult {
   readonly idealMs: number;
   /** Agents that had not finished in time. */
   readonly stuck: number;
+  /** Of all agents together. */
+  readonly spent: Spent;
 }
 
 /** Longer than an agent thinks; a crashed agent's leases end after it. */
@@ -39,17 +41,18 @@ export async function runFleet(way: Way, scale: Scale, edits: readonly Edit[], l
   const place = await makePlace(fileNames(scale), { ttl_ms: ttlMs, wait_ms: way === "guards" ? waitMs : 0 });
   try {
     const counts: Counts = { denials: 0, rereads: 0, crashes: 0, unanswered: 0 };
+    const spent = nothingSpent();
     const end = AbortSignal.timeout(limitMs);
     const began = performance.now();
     const agents = Array.from({ length: scale.agents }, (_, agent) => {
       const own = edits.filter((edit) => edit.agent === agent);
-      return way === "no guards" ? unguarded(place, own, counts) : guarded(place, own, way, counts, end);
+      return way === "no guards" ? unguarded(place, own, counts) : guarded(place, own, way, counts, spent, end);
     });
     const done = await Promise.all(agents);
     const ms = performance.now() - began;
     const lost = lostEdits(edits, place.read).length;
     const stuck = done.filter((isDone) => !isDone).length;
-    return { way, edits: edits.length, lost, ...counts, ms, idealMs: idealMs(edits), stuck };
+    return { way, edits: edits.length, lost, ...counts, ms, idealMs: idealMs(edits), stuck, spent };
   } finally {
     await place.remove();
   }
@@ -74,23 +77,26 @@ async function guarded(
   edits: readonly Edit[],
   way: Way,
   counts: Counts,
+  spent: Spent,
   end: AbortSignal,
 ): Promise<boolean> {
   const rest = [...edits];
   let life = 0;
-  let session = await openSession(place, `agent-${edits[0]?.agent}-${life}`);
+  let session = await openSession(place, `agent-${edits[0]?.agent}-${life}`, spent);
   const triedAt = new Map<string, number>();
   const canWait = way === "guards and MCP";
-  for (let edit = await next(rest, triedAt, canWait); edit !== null; edit = await next(rest, triedAt, canWait)) {
+  const nextEdit = () => next(rest, triedAt, canWait, spent);
+  for (let edit = await nextEdit(); edit !== null; edit = await nextEdit()) {
     if (end.aborted) return false;
     const wasTried = performance.now() - (triedAt.get(edit.file) ?? -retryMs) < retryMs;
-    const result = await attempt(place, session, edit, way, counts, wasTried);
+    const result = await attempt(place, session, edit, way, { counts, spent, waits: wasTried });
     if (result === "done") continue;
     if (result === "crashed") {
       counts.crashes++;
       session.crash();
       await pause(restartMs);
-      session = await openSession(place, `agent-${edit.agent}-${++life}`);
+      spent.pausing += restartMs;
+      session = await openSession(place, `agent-${edit.agent}-${++life}`, spent);
       // What it had written stays; what it had not written is lost.
       if (edit.crash === "thinking") rest.unshift({ ...edit, crash: null });
       continue;
@@ -105,7 +111,12 @@ async function guarded(
 }
 
 /** The first edit whose file was not denied recently, else the one whose denial is oldest, for which it can also wait in line. */
-async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>, canWait: boolean): Promise<Edit | null> {
+async function next(
+  rest: Edit[],
+  triedAt: ReadonlyMap<string, number>,
+  canWait: boolean,
+  spent: Spent,
+): Promise<Edit | null> {
   const now = performance.now();
   const leftMs = ({ file }: Edit): number => Math.max(0, (triedAt.get(file) ?? -retryMs) + retryMs - now);
   const best = rest.reduce<Edit | null>(
@@ -113,7 +124,9 @@ async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>, canWait:
     null,
   );
   if (best === null) return null;
-  if (!canWait) await pause(leftMs(best));
+  const pauseMs = canWait ? 0 : leftMs(best);
+  await pause(pauseMs);
+  spent.pausing += pauseMs;
   rest.splice(rest.indexOf(best), 1);
   return best;
 }
@@ -123,8 +136,7 @@ async function attempt(
   session: Session,
   edit: Edit,
   way: Way,
-  counts: Counts,
-  waits: boolean,
+  { counts, spent, waits }: { readonly counts: Counts; readonly spent: Spent; readonly waits: boolean },
 ): Promise<"done" | "denied" | "crashed"> {
   const { id, file, thinkMs, crash } = edit;
   if (way === "guards, claiming first" && (await session.claim(file)).isDenied) return "denied";
@@ -132,6 +144,7 @@ async function attempt(
   for (;;) {
     const text = await session.read(file);
     await pause(thinkMs);
+    spent.thinking += thinkMs;
     if (crash === "thinking") return "crashed";
     const decision = await session.mayWrite(file);
     if (decision.isDenied) {

@@ -8,11 +8,36 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Place } from "./repository.ts";
 
+/** In line for one file; then the agent tries the next one of its list. */
+const waitMs = 2_000;
 const toolProgram = fileURLToPath(new URL("../../test/guard/coding-tool.ts", import.meta.url));
 
 export type HookDecision =
   | { readonly isDenied: false }
   | { readonly isDenied: true; readonly why: "stale" | "unanswered" | "held" };
+
+/** What an agent's time went into, in ms. */
+export interface Spent {
+  thinking: number;
+  hooks: number;
+  mcp: number;
+  /** In line for a file, by MCP. */
+  waiting: number;
+  /** Until a file that was denied is asked for again, or a crashed session is started again. */
+  pausing: number;
+  hookCount: number;
+}
+
+export const nothingSpent = (): Spent => ({ thinking: 0, hooks: 0, mcp: 0, waiting: 0, pausing: 0, hookCount: 0 });
+
+interface McpResult {
+  readonly structuredContent?: { readonly verdict?: string; readonly request_id?: string };
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+}
 
 export interface Session {
   /** Reserves a file, as a command that the agent runs. */
@@ -23,12 +48,16 @@ export interface Session {
   /** Runs the hook before a write; if it is allowed, `wrote` runs the one after it. */
   mayWrite(file: string): Promise<HookDecision>;
   wrote(file: string, text: string): Promise<void>;
+  /** A command in a folder, between its two hooks; what it printed if it failed, and null if it was denied. */
+  shell(command: string, cwd: string): Promise<string | null>;
+  /** The same without hooks. */
+  bare(command: string, cwd: string): Promise<string>;
   endTurn(): Promise<void>;
   /** The process is killed, and nothing of it says goodbye. */
   crash(): void;
 }
 
-export async function openSession(place: Place, id: string): Promise<Session> {
+export async function openSession(place: Place, id: string, spent: Spent = nothingSpent()): Promise<Session> {
   const path = (file: string) => join(place.root, file);
   const env = { ...place.env, CLAUDE_PROJECT_DIR: place.root };
   const child = spawn(process.execPath, [toolProgram], { cwd: place.root, env, stdio: ["pipe", "pipe", "ignore"] });
@@ -39,14 +68,28 @@ export async function openSession(place: Place, id: string): Promise<Session> {
     if (done === true) throw new Error(`the process of ${id} has ended`);
     return JSON.parse(value) as T;
   };
-  const mcp = (tool: string, args: object) =>
-    ask<{ readonly structuredContent?: { readonly verdict?: string; readonly request_id?: string } }>({
-      ...{ kind: "mcp", program: place.program("mcp"), tool, args },
-    });
+  const timed = async <T>(kind: "hooks" | "mcp" | "waiting", work: Promise<T>): Promise<T> => {
+    const began = performance.now();
+    const result = await work;
+    spent[kind] += performance.now() - began;
+    if (kind === "hooks") spent.hookCount++;
+    return result;
+  };
+  /** Between the hooks that guards have for Leasehold's own tools. */
+  const mcp = async (name: string, args: object, isWaiting: boolean) => {
+    const call = tool(`mcp__leasehold__${name}`, args);
+    await hook("PreToolUse", call);
+    const result = await timed(
+      isWaiting ? "waiting" : "mcp",
+      ask<McpResult>({ kind: "mcp", program: place.program("mcp"), tool: name, args }),
+    );
+    await hook("PostToolUse", { ...call, tool_response: result });
+    return result;
+  };
   const hook = async (event: string, more: object): Promise<HookDecision> => {
     const payload = { session_id: id, cwd: place.root, hook_event_name: event, permission_mode: "default", ...more };
     const request = { kind: "hook", command: place.command(event), input: JSON.stringify(payload) };
-    const { code, stdout } = await ask<{ readonly code: number | null; readonly stdout: string }>(request);
+    const { code, stdout } = await timed("hooks", ask<Ended>(request));
     if (code !== 0) throw new Error(`a hook ended with ${code}: ${stdout}`);
     const { hookSpecificOutput: said } = JSON.parse(stdout || "{}") as {
       readonly hookSpecificOutput?: {
@@ -67,18 +110,24 @@ export async function openSession(place: Place, id: string): Promise<Session> {
     };
   };
   const tool = (name: string, input: object) => ({ tool_name: name, tool_input: input, tool_use_id: `toolu_${name}` });
+  const bare = async (command: string, cwd: string): Promise<string> => {
+    const program = `{ cd ${cwd} && ${command}; } 2>&1`;
+    const { code, stdout } = await ask<Ended>({ kind: "hook", command: program, input: "" });
+    return code === 0 ? "" : stdout || `it ended with ${code}`;
+  };
   await hook("SessionStart", { source: "startup" });
   return {
     claim: (file) => hook("PreToolUse", tool("Bash", { command: `leasehold guard claim ${file}` })),
     async acquire(file, waits) {
       const intents = [{ predicate: "MUTATES", resource: place.resource(file) }];
-      const { structuredContent: said = {} } = await mcp("acquire_leases", {
-        ...{ intents, purpose: `edit ${file}` },
-        ...(!waits && { wait_timeout_ms: 0 }),
-      });
+      const wait = { wait_timeout_ms: waits ? waitMs : 0 };
+      const args = { intents, purpose: `edit ${file}`, ...wait };
+      const { structuredContent: said = {} } = await mcp("acquire_leases", args, waits);
       let { verdict } = said;
-      while (verdict === "WAIT" || verdict === "STANDBY")
-        ({ verdict } = (await mcp("await_request", { request_id: said.request_id })).structuredContent ?? {});
+      while (verdict === "WAIT" || verdict === "STANDBY") {
+        const next = await mcp("await_request", { request_id: said.request_id }, true);
+        ({ verdict } = next.structuredContent ?? {});
+      }
       return verdict === "GRANTED" ? { isDenied: false } : { isDenied: true, why: "held" };
     },
     async read(file) {
@@ -90,6 +139,14 @@ export async function openSession(place: Place, id: string): Promise<Session> {
       place.write(file, text);
       await hook("PostToolUse", tool("Write", { file_path: path(file), content: "" }));
     },
+    async shell(command, cwd) {
+      const call = { ...tool("Bash", { command }), tool_use_id: `toolu_${id} ${command}`, cwd };
+      if ((await hook("PreToolUse", call)).isDenied) return null;
+      const failure = await bare(command, cwd);
+      await hook("PostToolUse", call);
+      return failure;
+    },
+    bare,
     async endTurn() {
       await hook("Stop", { stop_hook_active: false });
     },

@@ -13,6 +13,12 @@ test("a small fleet that edits the same files through the hooks loses no edit, a
   assert.deepEqual({ lost, stuck }, { lost: 0, stuck: 0 });
 });
 
+test("with MCP and guards, as init sets them up, it loses none either", async () => {
+  const { lost, stuck, spent } = await runFleet("guards and MCP", scale, edits, limitMs);
+  assert.deepEqual({ lost, stuck }, { lost: 0, stuck: 0 });
+  assert.ok(spent.mcp > 0 && spent.hookCount > edits.length);
+});
+
 test("without guards the same fleet loses edits", async () => {
   const { lost } = await runFleet("no guards", scale, edits, limitMs);
   assert.ok(lost > 0);
