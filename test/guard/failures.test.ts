@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { allowServer } from "../../src/guard/settings.ts";
-import { binary, type Fixture, makeProject, type Project, payloadOf, run, serveGuards } from "./harness.ts";
+import { binary, type Fixture, hookScript, makeProject, type Project, payloadOf, run, serveGuards } from "./harness.ts";
 
 let fixture: Fixture;
 let project: Project;
@@ -71,7 +71,9 @@ test("a server that never answers, or answers nonsense, counts as unavailable; i
   const silent = createServer(() => undefined).listen(0, "127.0.0.1");
   const strange = createServer((_request, response) => response.end("<html>")).listen(0, "127.0.0.1");
   await Promise.all([silent, strange].map((one) => new Promise((resolve) => one.once("listening", resolve))));
-  const open = run("/bin/sh", ["-c", project.command("claude", "PreToolUse")], project.root, project.env, null);
+  // Through the script such a tool gets its no from curl's limit (shell-hook.test.ts).
+  const byNode = { ...project.env, LEASEHOLD_HELPER: "off" };
+  const open = run("/bin/sh", ["-c", project.command("claude", "PreToolUse")], project.root, byNode, null);
   const answers = await Promise.all(
     [silent, strange].map((one, index) =>
       project.hook("claude", "PreToolUse", edit(`strange-${index}`), {
@@ -140,7 +142,7 @@ test("unknown tools of a coding agent pass; unknown events and coding agents are
 
 test("newuser 2.4: people without Leasehold work on: their hooks pass, and a session's start says one sentence", async () => {
   const without = (event: string) =>
-    project.command("claude", event).replaceAll(binary, join(project.state, "gone.cjs"));
+    project.command("claude", event).replaceAll(hookScript, join(project.state, "gone"));
   const pass = await run("/bin/sh", ["-c", without("PreToolUse")], project.root, project.env, "{}");
   assert.deepEqual([pass.code, pass.stdout, pass.stderr], [0, "", ""]);
   const start = await run("/bin/sh", ["-c", without("SessionStart")], project.root, project.env, "{}");
@@ -149,9 +151,9 @@ test("newuser 2.4: people without Leasehold work on: their hooks pass, and a ses
 });
 
 test("newuser 2.4: a hook that is there and cannot start denies a write, and never a read", async () => {
-  const broken = join(project.state, "broken.cjs");
+  const broken = join(project.state, "broken");
   mkdirSync(project.state, { recursive: true });
-  writeFileSync(broken, "process.exit(1)");
+  writeFileSync(broken, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
   const { hooks } = JSON.parse(project.read(".claude/settings.json")) as {
     readonly hooks: Readonly<Record<string, readonly { matcher: string; hooks: readonly { command: string }[] }[]>>;
   };
@@ -160,7 +162,7 @@ test("newuser 2.4: a hook that is there and cannot start denies a write, and nev
     ["Edit", 2],
   ] as const) {
     const entry = hooks["PreToolUse"]?.find((one) => new RegExp(`^(?:${one.matcher})$`).test(matcher));
-    const command = (entry?.hooks[0]?.command ?? "").replaceAll(binary, broken);
+    const command = (entry?.hooks[0]?.command ?? "").replaceAll(hookScript, broken);
     assert.equal((await run("/bin/sh", ["-c", command], project.root, project.env, "{}")).code, code, matcher);
   }
 });

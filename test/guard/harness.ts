@@ -12,6 +12,9 @@ import { type Client, clientOf } from "../server/harness.ts";
 
 export const binary = fileURLToPath(new URL("../../bin/leasehold.cjs", import.meta.url));
 
+/** What installed hooks start. */
+export const hookScript = fileURLToPath(new URL("../../bin/leasehold-hook", import.meta.url));
+
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
