@@ -109,6 +109,28 @@ describe("the operator's day", () => {
     await second.ended;
   });
 
+  test("3.2: a lease that is released is the waiting run's in the same step, and not after a back-off", async () => {
+    const gate = join(folder.path, "gate-of-3.2");
+    const first = server.begin(["run", "LOCK:/next", ...sh(`while [ ! -e ${gate} ]; do sleep 0.05; done`)]);
+    await until(
+      async () => ((await server.line(["ls", "LOCK:/next"])).stdout.includes("agt_") ? true : null),
+      "a holder",
+    );
+    const second = server.begin(["run", "LOCK:/next", "--", "true"]);
+    await until(() => (second.output.stderr.includes("waits:") ? true : null), "a waiter");
+    writeFileSync(gate, "");
+    assert.deepEqual([(await first.ended).code, (await second.ended).code], [0, 0]);
+    const { stdout } = await server.line(["events", "--json", "--resource", "LOCK:/next"]);
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { type: string; at: string });
+    const at = (type: string) => events.filter((one) => one.type === type).map((one) => one.at);
+    assert.equal(at("lease.granted").length, 2);
+    assert.equal(at("lease.granted")[1], at("lease.released")[0]);
+    assert.deepEqual(at("request.died"), []);
+  });
+
   test("3.3: run waits until it has its leases, however short a single wait is", async () => {
     const own = await startServer();
     try {
