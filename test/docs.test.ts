@@ -44,3 +44,15 @@ test("links between pages lead to files that exist", () => {
   );
   assert.deepEqual(broken, []);
 });
+
+test("newuser 3.26: the upgrade of a server is described, from the backup to what an older version refuses", () => {
+  const page = readFileSync("docs/operations.md", "utf8");
+  const section = page.split("### Upgrading\n")[1]?.split("\n## ")[0] ?? "";
+  for (const word of ["backup", "Stop", "leases", "older", "exit code 4"])
+    assert.ok(section.toLowerCase().includes(word.toLowerCase()), `"${word}" is missing in: ${section}`);
+});
+
+test("newuser 1.3: until there is a release, the README says that npm has none", () => {
+  const isReleased = !readFileSync("README.md", "utf8").includes("Nothing has been released");
+  assert.equal(isReleased, !readFileSync("README.md", "utf8").includes("Nothing is on npm before the first release"));
+});
