@@ -5,6 +5,7 @@ import type { Command, Flags } from "./command.ts";
 import { commandsOf, groups } from "./commands.ts";
 import { type ExitName, exitCodes, exitMeaning } from "./exit-codes.ts";
 import type { Paint } from "./paint.ts";
+import { wrap } from "./wrapping.ts";
 
 export async function overview(paint: Paint): Promise<string> {
   const sections = Object.entries(groups).map(async ([title, group]) => {
@@ -66,31 +67,12 @@ function flagLines(flags: Flags): string {
   return rows.map(({ shown, words }) => wrap(`  ${shown.padEnd(width)}`, words, width + 2)).join("\n");
 }
 
-/** A terminal's width, within what is good to read. */
-function textWidth(): number {
-  return Math.min(Math.max(process.stdout.columns ?? 100, 60), 100);
-}
-
 /** Paragraphs are written for the source's width, and shown in the terminal's. */
 function reflow(text: string): string {
   return text
     .split("\n\n")
     .map((paragraph) => wrap("", paragraph.replaceAll("\n", " "), 0))
     .join("\n\n");
-}
-
-/** Words after a lead, in lines that begin below the first of them. */
-function wrap(lead: string, words: string, indent: number): string {
-  const lines: string[] = [];
-  let line = lead;
-  for (const word of words.split(" ")) {
-    const isFirst = line === lead || line.length === indent;
-    if (!isFirst && line.length + 1 + word.length > textWidth()) {
-      lines.push(line);
-      line = `${" ".repeat(indent)}${word}`;
-    } else line = isFirst ? `${line}${word}` : `${line} ${word}`;
-  }
-  return [...lines, line].join("\n");
 }
 
 function exitLines(names: readonly ExitName[]): string {

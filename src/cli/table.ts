@@ -10,6 +10,8 @@ export interface Column<T> {
   readonly gives?: "end" | "middle";
   /** Gives way after all others: what the row is about. */
   readonly last?: true;
+  /** What it keeps as long as others have more to give. */
+  readonly least?: number;
 }
 
 const gap = 2;
@@ -62,14 +64,18 @@ function narrow<T>(widths: number[], columns: readonly Column<T>[], terminalWidt
     const giving = [...columns.keys()].filter((index) => columns[index]?.gives !== undefined);
     const first = giving.filter((index) => columns[index]?.last !== true);
     while (total() > terminalWidth) {
-      const widest = widestOf(widths, first, least) ?? widestOf(widths, giving, least);
+      const spare = (among: readonly number[]) =>
+        among.filter(
+          (index) => (widths[index] ?? 0) > Math.max(least, least === narrowest[0] ? (columns[index]?.least ?? 0) : 0),
+        );
+      const widest = widestOf(widths, spare(first)) ?? widestOf(widths, spare(giving));
       if (widest === null) break;
       widths[widest] = (widths[widest] ?? 0) - 1;
     }
   }
 }
 
-function widestOf(widths: readonly number[], among: readonly number[], least: number): number | null {
+function widestOf(widths: readonly number[], among: readonly number[]): number | null {
   const [widest] = among.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
-  return widest !== undefined && (widths[widest] ?? 0) > least ? widest : null;
+  return widest ?? null;
 }

@@ -29,9 +29,12 @@ function firstWanted(waiter: Waiter): string {
   return more.length === 0 ? first : `${first} +${more.length}`;
 }
 
+/** As much of two agents' names as tells them apart. */
+const agentWidth = 14;
+
 const columns: readonly Column<Waiter>[] = [
   { title: "WANTS", cell: wantsText, gives: "end", last: true },
-  { title: "AGENT", cell: agentOf, gives: "end" },
+  { title: "AGENT", cell: agentOf, gives: "middle", least: agentWidth },
   { title: "PLACE", cell: placeText },
   { title: "LEFT", cell: leftText },
   { title: "BEHIND", cell: behindText, gives: "end", last: true },

@@ -9,7 +9,7 @@ import { heldByOthers, releaseAll } from "./leasing.ts";
 import { forgetGranted, ownNames } from "./own-leases.ts";
 import type { Moment } from "./payload.ts";
 import { remove, sessionsFolder, writePrivate } from "./private-files.ts";
-import { agentsOf } from "./session.ts";
+import { agentsOf, callAs, isRegistered } from "./session.ts";
 import { othersWords, plain } from "./words.ts";
 
 const { readdirSync, statSync } = process.getBuiltinModule("node:fs");
@@ -65,12 +65,22 @@ export const lifecycle: Readonly<Record<Exclude<Moment, "before" | "after">, Han
   "subagent-end": (call) => (call.payload.subagent === null ? pass : ended(() => releaseTurn(call))),
   async end(call) {
     const answer = await ended(async () => {
-      for (const agent of agentsOf(call.session)) await releaseAll({ ...call, session: agent });
+      for (const agent of agentsOf(call.session)) {
+        await releaseAll({ ...call, session: agent });
+        await endAgent({ ...call, session: agent });
+      }
     });
     remove(call.session.folder);
     return answer;
   },
 };
+
+/** A1: one that was denied something would be shown as coming back for it, for ever. */
+async function endAgent(call: HookCall): Promise<void> {
+  if (!isRegistered(call.session)) return;
+  const { agentId } = call.session;
+  await callAs(call, "POST", `/v1/agents/${encodeURIComponent(agentId)}/transition`, { to: "ABORTED" });
+}
 
 async function releaseTurn(call: HookCall): Promise<void> {
   await releaseAll(call);

@@ -8,7 +8,8 @@ import { leaseColumns } from "../../src/cli/lease-words.ts";
 import { readableLine } from "../../src/cli/log.ts";
 import { createPaint } from "../../src/cli/paint.ts";
 import { tableText } from "../../src/cli/table.ts";
-import type { Lease } from "../../src/sdk/wire.ts";
+import { type Waiter, waiterColumns } from "../../src/cli/waiters.ts";
+import type { Lease, Wait } from "../../src/sdk/wire.ts";
 import { assertOneLine, binary, type Folder, makeFolder, type Server, start, startServer, until } from "./harness.ts";
 
 const sh = (script: string) => ["--", "sh", "-c", script];
@@ -192,6 +193,29 @@ describe("the operator's day", () => {
       assert.ok(text.split("\n").every((line) => line.length <= width));
       assert.ok(!text.includes("lse_"));
     }
+  });
+
+  test("on 100 columns two waiters are told apart, however long what they wait behind is", () => {
+    const waiter = (agent: string): Waiter => ({
+      kind: "agent",
+      wait: {
+        ...{
+          agent_id: agent,
+          reason: "die",
+          intents: [],
+          blocked_by_total: 1,
+          blocked_by: [{ agent_id: "z".repeat(90) }],
+        },
+        resources: ["FILE:/shop/src/a/very/long/path/of/a/file.ts"],
+      } as unknown as Wait,
+    });
+    const waiters = ["claude-91c2", "claude-91c3"].map(waiter);
+    const text = tableText(waiters, waiterColumns(false), createPaint(false), 100);
+    assert.match(text, /claude-91c2[^]*claude-91c3/);
+    assert.ok(
+      text.split("\n").every((line) => line.length <= 100),
+      text,
+    );
   });
 
   test("3.8: flags of all commands may stand before the command, and between its words", async () => {

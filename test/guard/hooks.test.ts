@@ -219,6 +219,19 @@ test("newuser 2.8: a session that gets DIE gives back what it has not edited, ke
   assert.deepEqual(await held("claude-younger"), [], "what is committed is given back too");
 });
 
+test("A1: a session that was denied something and has ended is not shown as coming back for it", async () => {
+  const edit = (session: string) => call("claude", "PreToolUse", session, "Edit", { file_path: at("src/ends.ts") });
+  await edit("ends-first");
+  assert.match((await edit("ends-second")).denied ?? "", /claude-ends-first holds/);
+  const isWaiting = async () => {
+    const { waits } = (await fixture.get<{ waits: readonly { agent_id?: string }[] }>("/v1/waits")).body;
+    return waits.some((one) => one.agent_id === "claude-ends-second");
+  };
+  assert.equal(await isWaiting(), true);
+  await call("claude", "SessionEnd", "ends-second", "", {});
+  assert.equal(await isWaiting(), false);
+});
+
 test("W5: a session that knows when to come back does not ask the server earlier, and says when", async () => {
   await call("claude", "PreToolUse", "first", "Edit", { file_path: at("src/hint.ts") });
   const again = () => call("claude", "PreToolUse", "second", "Edit", { file_path: at("src/hint.ts") });

@@ -54,10 +54,13 @@ test("init stages a conflict, shows what the second agent reads, ends with the s
   assert.deepEqual(there(), files);
   assert.match(
     done.stdout,
-    /checked: two sessions wanted one file, and the second one read:\n +Leasehold: claude-check-1-\w+ holds FILE:\/shop\/\.leasehold-check .*\nserver: answers at http/,
+    /checked: two sessions wanted one file, and the second one read:\n +Leasehold: claude-check-1-\w+ holds FILE:\/shop\/\.leasehold-check (?:.|\n {2})*\nserver: answers at http.*\nnext: open two coding agents/,
   );
   const { body } = await fixture.get<{ leases: readonly unknown[] }>("/v1/leases");
   assert.deepEqual(body.leases, [], "the check leaves nothing behind");
+  const { body: waiting } = await fixture.get<{ waits: readonly { agent_id?: string }[] }>("/v1/waits");
+  const left = waiting.waits.filter(({ agent_id: id = "" }) => id.includes("-check-"));
+  assert.deepEqual(left, [], "and nobody who comes back");
   assert.match((await project.cli(["init", ...everything, "--yes"])).stdout, /set up already/);
   const payload = payloadOf("claude", "PreToolUse", "s", project.root, "Edit", {
     file_path: join(project.root, "src/a.ts"),

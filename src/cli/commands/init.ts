@@ -18,6 +18,7 @@ import { isLoopback } from "../../trust/loopback.ts";
 import type { Call, Command } from "../command.ts";
 import { confirmAtTerminal } from "../confirming.ts";
 import { plain } from "../plain-text.ts";
+import { wrap } from "../wrapping.ts";
 import { guardNames, namesGiven, noting, pathsOf, planned, repositoryHere } from "./guard.ts";
 
 const initCommand: Command = {
@@ -142,7 +143,12 @@ async function checkLines(
   const hooks = hooksOf(repository, tool);
   const result = await stageConflict(tool, repository.root, (event) => hooks[event] ?? "", call.environment);
   if (result.kind === "fails") return [`the check FAILED: ${result.why}`, server];
-  return ["checked: two sessions wanted one file, and the second one read:", `  ${result.words}`, server];
+  return [
+    "checked: two sessions wanted one file, and the second one read:",
+    wrap("  ", result.words, 2),
+    server,
+    "next: open two coding agents here, and see what they hold with `leasehold top`",
+  ];
 }
 
 function hooksOf({ root }: Repository, tool: GuardedTool): Readonly<Record<string, string>> {

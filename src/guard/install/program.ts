@@ -28,8 +28,9 @@ const nodeVariable = "LEASEHOLD_NODE";
 
 /** git's hooks run once for a commit: they go by Node, as text that everybody knows. */
 export function findProgram(root: string, given: string | null): Program {
-  if (given !== null) return () => given;
+  if (given !== null && given !== "leasehold") return () => given;
   const named = (tool: GuardedTool | "git", name: string) => (tool === "git" || isWindows ? name : `${name}-hook`);
+  if (given !== null) return (tool) => named(tool, given);
   if (existsSync(join(root, local)) && works(join(root, local)))
     return (tool) => `${projectRoots[tool]}${named(tool, local)}`;
   if (works("leasehold")) {
