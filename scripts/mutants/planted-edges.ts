@@ -7,6 +7,7 @@ import { passingOnMutants } from "./planted-passing-on.ts";
 const ofLeadership = ["src/engine/leadership.test.ts"];
 const ofSessions = ["test/page/sessions.test.ts"];
 const ofTheHelper = ["test/guard/identity.test.ts"];
+const ofTheScript = ["test/guard/shell-hook.test.ts"];
 const ofTop = ["src/cli/top/top.test.ts"];
 const ofCompletion = ["test/cli/completion.test.ts"];
 const ofTraces = ["test/server/traceparent.test.ts"];
@@ -115,6 +116,21 @@ export const edgeMutants: readonly Mutant[] = [
     find: '"user"/.test(line) && line.includes(mark);',
     replace: '"user"/.test(line) && line.startsWith(mark);',
     tests: ofTheHelper,
+  },
+
+  {
+    name: "helper: a no without words is a yes for the script",
+    file: "../guard/resident/shell-calls.ts",
+    find: "2: 422 };",
+    replace: "2: 200 };",
+    tests: ofTheScript,
+  },
+  {
+    name: "helper: a script that its tool has ended counts as answered",
+    file: "../guard/resident/shell-calls.ts",
+    find: "isGone || hasEnded(call.pid)",
+    replace: "isGone",
+    tests: ofTheScript,
   },
 
   {

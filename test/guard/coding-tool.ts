@@ -25,6 +25,8 @@ function hook(command: string, input: string): Promise<object> {
     const child = spawn("/bin/sh", ["-c", command], { stdio: ["pipe", "pipe", "inherit"] });
     let stdout = "";
     child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+    // A command need not read it.
+    child.stdin.on("error", () => undefined);
     child.stdin.end(input);
     child.once("close", (code) => resolve({ code, stdout }));
   });

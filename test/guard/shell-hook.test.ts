@@ -1,5 +1,6 @@
 /** The hook that is a shell script: that it works without Node, and what makes it leave a call to Node. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -50,12 +51,30 @@ const payload = ({ root }: Project, session: string) =>
   JSON.stringify(payloadOf("claude", "PreToolUse", session, root, "Edit", { file_path: join(root, "src/a.ts") }));
 
 test("once a helper runs, hooks are answered without Node, in the words that Node's hook has", async (t) => {
-  const { alone } = await makePlace(t);
+  const { alone, project, script } = await makePlace(t);
   assert.deepEqual(await alone("one"), { code: 0, stdout: "{}\n", stderr: "" });
   const { code, stdout } = await alone("two");
   assert.equal(code, 0);
   assert.match(stdout, /"permissionDecision":"deny".*claude-one holds FILE:\/shop\/src\/a\.ts/);
   assert.match((await alone("two", {}, "{")).stdout, /"deny".*not JSON/);
+  const env = { ...project.env, LEASEHOLD_NODE: "/bin/false" };
+  const unknown = await run(script, ["guard", "hook", "claude", "Nonsense"], project.root, env, "{}");
+  assert.equal(unknown.code, 2, "a no without words of the tool's own");
+  assert.match(unknown.stderr, /"Nonsense" is not an event of claude/);
+});
+
+test("a tool that gives up on its hook and ends the script, but not curl, is told that it ran unseen", async (t) => {
+  const { alone, project, script } = await makePlace(t);
+  await alone("holder");
+  project.write(".leasehold.json", '{"wait_ms": 3000}');
+  const env = { ...project.env, LEASEHOLD_NODE: "/bin/false" };
+  const child = spawn(script, ["guard", "hook", "claude", "PreToolUse"], { cwd: project.root, env });
+  child.stdin.end(payload(project, "impatient"));
+  await pause(1_500);
+  child.kill("SIGKILL");
+  const log = join(project.root, ".git/leasehold/violations.log");
+  for (let tries = 0; tries < 100 && !existsSync(log); tries++) await pause(100);
+  assert.match(readFileSync(log, "utf8"), /impatient/);
 });
 
 test("where nobody listens, Node gets all of the input", async (t) => {

@@ -34,8 +34,19 @@ async function answer(request: IncomingMessage, response: ServerResponse, sessio
     isGone = true;
   });
   const { input, problem } = await readInput(request);
-  const watcher = { isGone: () => isGone, note: sessions.note.bind(sessions) };
-  return await answerHook(callOf(request, input), problem, watcher);
+  const call = callOf(request, input);
+  const watcher = { isGone: () => isGone || hasEnded(call.pid), note: sessions.note.bind(sessions) };
+  return await answerHook(call, problem, watcher);
+}
+
+/** A tool that gives up on its hook may end the script and not its curl. */
+function hasEnded(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function callOf({ url = "", headers }: IncomingMessage, input: string): HelperCall {
