@@ -211,7 +211,7 @@ describe("the operator's day", () => {
     });
     const waiters = ["claude-91c2", "claude-91c3"].map(waiter);
     const text = tableText(waiters, waiterColumns(false), createPaint(false), 100);
-    assert.match(text, /claude-91c2[^]*claude-91c3/);
+    assert.match(text, /claude-91c2[\s\S]*claude-91c3/);
     assert.ok(
       text.split("\n").every((line) => line.length <= 100),
       text,

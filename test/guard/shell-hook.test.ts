@@ -63,7 +63,7 @@ test("once a helper runs, hooks are answered without Node, in the words that Nod
   assert.match(unknown.stderr, /"Nonsense" is not an event of claude/);
 });
 
-test("a tool that gives up on its hook and ends the script, but not curl, is told that it ran unseen", async (t) => {
+test("a tool that gives up on its hook and ends the script, but not curl, has run unseen, which is reported", async (t) => {
   const { alone, project, script } = await makePlace(t);
   await alone("holder");
   project.write(".leasehold.json", '{"wait_ms": 3000}');
