@@ -20,8 +20,20 @@ export function nodeWires(): Promise<NodeWires> | null {
   return loading;
 }
 
+const tick = host?.nextTick?.bind(host);
+
 /**
  * Runs when all that this turn of the event loop has set off is done, as far as the platform can say. Under Node a tick that
- * is asked for by a promise's reaction comes after all reactions; elsewhere it is the next of them.
+ * is asked for by a promise's reaction comes after all reactions (one that a tick asks for comes before them); elsewhere it
+ * is the next of them.
  */
-export const atEndOfTurn: (run: () => void) => void = host?.nextTick?.bind(host) ?? queueMicrotask;
+export const atEndOfTurn: (run: () => void) => void =
+  tick === undefined ? queueMicrotask : (run) => queueMicrotask(() => tick(run));
+
+/** Settles in a later turn: what this one sends has left by then. */
+export function afterTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof setImmediate === "function") setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}

@@ -5,15 +5,14 @@
  */
 
 import type { Client } from "./client.ts";
-import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
-import { atEndOfTurn } from "./platform.ts";
 import { ReceiptBox } from "./receipt-box.ts";
 import type { TaskKeeper } from "./task-keeper.ts";
+import { TaskPolls } from "./task-polls.ts";
 import { type TaskEnd, type TaskHandler, TaskRun } from "./task-run.ts";
 import { TaskWatch } from "./task-watch.ts";
 import { sleep } from "./timing.ts";
-import type { Offer, OperationAnswers, OperationInputs } from "./wire.ts";
+import type { Offer } from "./wire.ts";
 import { runIn } from "./works.ts";
 
 export interface WorkerOptions {
@@ -56,24 +55,9 @@ export interface WorkerBackOff {
 }
 
 type OpenKeeper = (maxBusyMs: number) => Promise<TaskKeeper>;
-type PollInput = OperationInputs["poll_tasks"];
 
-const holdMs = 10_000;
 const maxBusyMsDefault = 60_000;
 const drainMsDefault = 10_000;
-const noWorkMsDefault = 5_000;
-const errorMsDefault = 5_000;
-const errorMsMaxDefault = 60_000;
-/** The part of the pause after an error that is left to chance, so that a crowd spreads out. */
-const errorJitter = 0.2;
-
-/** T6: doubles from the first to the longest, which chance does not pass. */
-export function errorPauseMs(failures: number, firstMs: number, longestMs: number, chance = Math.random()): number {
-  return Math.min(firstMs * 2 ** failures, longestMs / (1 + errorJitter)) * (1 + chance * errorJitter);
-}
-/** A poll whose connection was stale is sent again at once; all else waits for the back-off. */
-const pollRetries = 1;
-
 /** A task that was taken; it runs once its lease is certain. */
 interface TaskEntry {
   run: TaskRun | null;
@@ -90,23 +74,29 @@ export class Worker {
   private readonly options: WorkerOptions;
   private readonly openKeeper: OpenKeeper;
   private readonly receipts: ReceiptBox;
+  private readonly polls: TaskPolls;
+  private keeper: TaskKeeper | null = null;
   private readonly watch = new TaskWatch();
   private readonly runs = new Set<TaskEntry>();
   /** Of those, the ones whose handler has not ended. */
   private working = 0;
   private readonly draining = new AbortController();
-  private wakeUp: () => void = () => undefined;
-  /** When an offer was last declined: it would be offered again at once. */
-  private declinedAt = Number.NEGATIVE_INFINITY;
-  /** A poll whose answer may be lost: sent again by its key, it brings what was offered then (T1). */
-  private lostPoll: PollInput | null = null;
-
   constructor(client: Client, options: WorkerOptions, openKeeper: OpenKeeper) {
     this.client = client;
     this.options = options;
     this.openKeeper = openKeeper;
     this.receipts = new ReceiptBox(client);
     this.workerId = options.workerId ?? `worker.${drawKey("sdk")}`;
+    this.polls = new TaskPolls({
+      client,
+      options,
+      workerId: this.workerId,
+      draining: this.draining.signal,
+      places: () => this.places,
+      begin: (offer, leftMs) => this.begin(offer, leftMs),
+      giveBack: (offer) => this.giveBack(offer),
+      flush: () => this.receipts.flush(),
+    });
     // Its handlers are not part of the work that the worker was started in (W13).
     this.done = runIn(null, () => this.run());
     this.done.catch(() => undefined); // The caller awaits it, or does not.
@@ -117,18 +107,25 @@ export class Worker {
     return this.runs.size;
   }
 
+  /** Places for more. Receipts that are on their way do not take one, unless the server does not keep up with them. */
+  private get places(): number {
+    const { concurrency = 1 } = this.options;
+    return this.runs.size < 2 * concurrency ? concurrency - this.working : 0;
+  }
+
   /** Takes nothing new, and ends once all that runs has ended or was given back. */
   drain(): Promise<void> {
     this.draining.abort();
-    this.wakeUp();
+    this.polls.freed();
     return this.done;
   }
 
   private async run(): Promise<void> {
     const keeper = await this.openKeeper(this.options.maxBusyMs ?? maxBusyMsDefault);
+    this.keeper = keeper;
     const stopListening = onSignals(this.options.drainOn ?? ["SIGTERM"], () => this.drain());
     try {
-      await this.poll(keeper);
+      await this.polls.run();
       await this.letEnd();
     } finally {
       for (const { run } of this.runs) run?.stop("drain", "The worker has ended.");
@@ -137,82 +134,13 @@ export class Worker {
     }
   }
 
-  private async poll(keeper: TaskKeeper): Promise<void> {
-    const { concurrency = 1, workerId, backOff = {} } = this.options;
-    const { noWorkMs = noWorkMsDefault, errorMs = errorMsDefault, errorMsMax = errorMsMaxDefault } = backOff;
-    let isFirst = workerId !== undefined;
-    let failures = 0;
-    while (!this.isDraining) {
-      // Receipts that are on their way do not take a place, unless the server does not keep up with them.
-      const free = this.runs.size < 2 * concurrency ? concurrency - this.working : 0;
-      if (free <= 0) {
-        await this.untilFree();
-        continue;
-      }
-      await this.rest(this.declinedAt + noWorkMs - performance.now());
-      if (this.isDraining) return;
-      const since = performance.now();
-      try {
-        const taken = await this.take(keeper, free, isFirst);
-        isFirst = false;
-        failures = 0;
-        if (taken === 0) await this.rest(since + noWorkMs - performance.now());
-      } catch (error) {
-        if (this.isDraining) return;
-        if (!mayGoOn(error)) throw error;
-        this.options.onError?.(error);
-        const pauseMs = errorPauseMs(failures++, errorMs, errorMsMax);
-        const askedMs = error instanceof LeaseholdError ? (error.retryAfterMs ?? 0) : 0;
-        await this.rest(Math.max(pauseMs, askedMs));
-      }
-    }
-  }
-
-  /** Polls once, and begins what is offered; how many that were. */
-  private async take(keeper: TaskKeeper, free: number, reclaim: boolean): Promise<number> {
-    const { types, capabilities } = this.options;
-    const input: PollInput = this.lostPoll ?? {
-      worker_id: this.workerId,
-      max_tasks: free,
-      request_id: drawKey(),
-      ...(capabilities !== undefined && { capabilities }),
-      ...(types !== undefined && { accept_types: types }),
-      ...(reclaim && { reclaim: true }),
-      // Without a look at each, all are accepted: then that, too, is one commit for all.
-      ...(this.options.accept === undefined && { accept: true }),
-    };
-    const { signal } = this.draining;
-    this.lostPoll = null;
-    const polled = this.client.ask("poll_tasks", { ...input, hold_ms: holdMs }, { signal, retries: pollRetries });
-    const { answer, sentAt } = await polled.catch(async (error: unknown) => {
-      if (this.isDraining) await this.refuseLate(input);
-      else if (error instanceof LeaseholdError && error.outcomeUnknown) this.lostPoll = input;
-      throw error;
-    });
-    let begun = 0;
-    for (const offer of offersOf(answer)) {
-      if (this.isDraining || (types !== undefined && !types.includes(offer.task.task_type))) {
-        await this.giveBack(offer);
-      } else {
-        begun++;
-        this.begin(keeper, offer, offer.expires_in_ms - this.client.time.elapsedMs(sentAt));
-      }
-    }
-    return begun;
-  }
-
-  /** A poll that was given up may have been answered all the same: asked again by its key, it says so. */
-  private async refuseLate(input: PollInput): Promise<void> {
-    const late = await this.client.call("poll_tasks", input).catch(() => null);
-    for (const offer of offersOf(late)) await this.giveBack(offer);
-  }
-
   private async giveBack({ lease_id }: Offer): Promise<void> {
     await this.client.call("release_task", { lease_id }).catch((error: unknown) => this.options.onError?.(error));
   }
 
-  private begin(keeper: TaskKeeper, offer: Offer, leftMs: number): void {
-    const { client, workerId } = this;
+  private begin(offer: Offer, leftMs: number): void {
+    const { client, keeper, workerId } = this;
+    if (keeper === null) throw new TypeError("a worker polls once it has a keeper");
     const { handler, maxRunMs = null, onEnd, onError } = this.options;
     const { receipts, watch } = this;
     const accept = this.options.accept === undefined ? null : (): Promise<boolean> => this.accepts(offer);
@@ -226,7 +154,7 @@ export class Worker {
       const run = new TaskRun({ ...shared, ...fresh });
       entry.run = run;
       const end = await run.run();
-      if (end === "declined") this.declinedAt = performance.now();
+      if (end === "declined") this.polls.declined();
       onEnd?.(run.taskId, end);
     };
     entry.ended = started()
@@ -234,7 +162,8 @@ export class Worker {
       .finally(() => {
         this.runs.delete(entry);
         this.free(entry);
-        this.wakeUp();
+        // There may have been too many unacknowledged receipts until now.
+        this.polls.freed();
       });
     this.runs.add(entry);
     this.working++;
@@ -244,7 +173,7 @@ export class Worker {
     if (entry.isWorked) return;
     entry.isWorked = true;
     this.working--;
-    this.wakeUp();
+    this.polls.freed();
   }
 
   /** One that cannot say has not accepted. */
@@ -280,32 +209,6 @@ export class Worker {
   private get isDraining(): boolean {
     return this.draining.signal.aborted;
   }
-
-  /** At the end of the turn in which a place became free: by then others are, and their receipts are on their way. */
-  private untilFree(): Promise<void> {
-    return new Promise((resolve) => {
-      this.wakeUp = () => {
-        this.wakeUp = () => undefined;
-        atEndOfTurn(resolve);
-      };
-    });
-  }
-
-  private async rest(ms: number): Promise<void> {
-    if (ms > 0) await sleep(ms, this.draining.signal).catch(() => undefined);
-  }
-}
-
-function offersOf(answer: OperationAnswers["poll_tasks"]): readonly Offer[] {
-  if (answer === null || Object.keys(answer).length === 0) return [];
-  return "offers" in answer ? answer.offers : [answer];
-}
-
-/** A refused key or a wrong id does not get better by retrying. */
-function mayGoOn(error: unknown): boolean {
-  if (!(error instanceof LeaseholdError)) return false;
-  if (error.retryable || error.code === "tenant_suspended" || error.code === "bad_answer") return true;
-  return error.status !== null && error.status >= 500;
 }
 
 interface ProcessLike {

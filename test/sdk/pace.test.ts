@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { errorPauseMs } from "../../src/sdk/worker.ts";
+import { errorPauseMs } from "../../src/sdk/task-polls.ts";
 import { clientFor, serve, until } from "./harness.ts";
 
 test("L4: a heartbeat is due after a third of the TTL", async (t) => {
