@@ -15,9 +15,11 @@ import { inputsText } from "./generate/inputs.ts";
 import { pageReceiptText } from "./generate/page-receipt.ts";
 import { receiptText } from "./generate/receipt.ts";
 import { wireText } from "./generate/sdk-wire.ts";
+import { sumsText } from "./generate/sums.ts";
 
 const generated: Readonly<Record<string, () => string>> = {
   "src/kernel/contract/inputs.gen.ts": inputsText,
+  "src/kernel/names/sums.gen.ts": sumsText,
   "src/engine/codec/records.gen.ts": codecText,
   "src/ledger/receipt-members.gen.ts": receiptText,
   "src/sdk/wire.ts": wireText,

@@ -171,12 +171,13 @@ function addRow({ type, fields, mostlyUsual }: Stored, row: readonly string[], f
       : `export function ${name}Row(${name}: ${type}): ${type}Row {\n  return [${values}, ${name}Rest(${name})];\n}`,
   );
   for (const { key, field, type: of } of rest) addNested(type, key, field, of, functions);
-  const restBody = mostlyUsual
-    ? `  const rest: ${type}Rest = {};\n${rest.map((place) => `  if (${isUnusual(name, place)}) rest.${place.key} = ${name}.${place.path};`).join("\n")}\n  return rest;`
-    : `  return {\n${rest.map((place) => `    ${place.key}: ${unlessUsual(type, name, place)},`).join("\n")}\n  };`;
+  // Only what is written: to leave out what is undefined takes a quarter of the time that the text takes (decision 0048).
+  const restLinesOf = rest.map(
+    (place) => `  if (${isUnusual(name, place)}) rest.${place.key} = ${writtenOf(type, name, place)};`,
+  );
   functions.set(
     `${name}Rest`,
-    `${mostlyUsual ? "" : "/** What is undefined here is not written. */\n"}function ${name}Rest(${name}: ${type}): ${type}Rest {\n${restBody}\n}`,
+    `function ${name}Rest(${name}: ${type}): ${type}Rest {\n  const rest: ${type}Rest = {};\n${restLinesOf.join("\n")}\n  return rest;\n}`,
   );
   functions.set(
     `${name}Text`,
@@ -297,9 +298,18 @@ function usualText({ usual, kind }: FieldData): string {
 
 function isUnusual(name: string, { field, path }: Place): string {
   const value = `${name}.${path}`;
+  if (field.kind === "list") return `${value}.length > 0`;
+  if (field.kind === "map") return `!isEmpty(${value})`;
   if (field.like !== undefined) return `${value} !== ${name}.${field.like}`;
   if (field.usual === false) return value;
   return `${value} !== ${usualText(field)}`;
+}
+
+function writtenOf(type: string, name: string, { key, field, path }: Place): string {
+  const value = `${name}.${path}`;
+  const writer = `${lower(type)}${upper(key)}Row`;
+  if (field.kind === "list") return field.items?.listed ? `${value}.map(${writer})` : value;
+  return field.listed ? `${writer}(${value})` : value;
 }
 
 function unlessUsual(type: string, name: string, { key, field, path }: Pick<Place, "key" | "field" | "path">): string {

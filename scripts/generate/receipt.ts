@@ -4,10 +4,18 @@ import { receipt } from "../../src/kernel/contract/task-records.ts";
 
 export function receiptText(): string {
   const fields = Object.entries(receipt as Readonly<Record<string, FieldData>>);
-  const written = fields.flatMap(([key, field]) => {
+  // What every receipt has up to the first that only some have; then what this one has, in the order of all.
+  const some = fields.findIndex(([, field]) => field.optional);
+  const first = fields.slice(0, some).flatMap(([key, field]) => {
     const line = `    ${wireName(key, field)}: ${writeText(field, `receipt.${key}`)},`;
     // The hash before stands second.
     return key === "sequence" ? [line, "    previous_hash: previousHash,"] : [line];
+  });
+  const others = fields.slice(some).map(([key, field]) => {
+    const value = `receipt.${key}`;
+    const isThere = field.usual === null ? `${value} !== null` : value;
+    const write = `members.${wireName(key, field)} = ${writeText(field, value)};`;
+    return field.optional ? `  if (${isThere}) ${write}` : `  ${write}`;
   });
   const read = fields.map(([key, field]) => `    ${key}: ${readText(field, `members.${wireName(key, field)}`)},`);
   const types = fields.map(([key, field]) => {
@@ -23,11 +31,15 @@ export interface ReceiptMembers {
 ${types.join("\n")}
 }
 
-/** The members in their order; what is undefined here is not written. */
-export function receiptMembers(receipt: Receipt, previousHash: string): ReceiptMembers & { readonly previous_hash: string } {
-  return {
-${written.join("\n")}
+type Written = { -readonly [Name in keyof ReceiptMembers]?: ReceiptMembers[Name] };
+
+/** The members in their order. To leave out what is undefined takes a fifth of the time that the text takes. */
+export function receiptMembers(receipt: Receipt, previousHash: string): object {
+  const members: Written & { readonly previous_hash: string } = {
+${first.join("\n")}
   };
+${others.join("\n")}
+  return members;
 }
 
 export function receiptOf(members: ReceiptMembers): Receipt {
@@ -38,10 +50,8 @@ ${read.join("\n")}
 `;
 }
 
-function writeText({ kind, optional, usual }: FieldData, value: string): string {
-  if (kind === "time") return optional ? `${value} === null ? undefined : timeOf(${value})` : `timeOf(${value})`;
-  if (!optional) return value;
-  return usual === null ? `${value} ?? undefined` : `${value} || undefined`;
+function writeText({ kind }: FieldData, value: string): string {
+  return kind === "time" ? `timeOf(${value})` : value;
 }
 
 function readText({ kind, optional, usual }: FieldData, value: string): string {

@@ -664,46 +664,45 @@ export function taskObligationOf([id, state, custodian, openedAt]: TaskObligatio
   return { id, state, custodian, openedAt };
 }
 
-/** What is undefined here is not written. */
 function taskRest(task: Task): TaskRest {
-  return {
-    taskSummary: task.spec.taskSummary ?? undefined,
-    payloadPointer: task.spec.payloadPointer ?? undefined,
-    expectedOutcomeKind: task.spec.expectedOutcomeKind ?? undefined,
-    expectedArtifactMime: task.spec.expectedArtifactMime ?? undefined,
-    requires: task.spec.requires.length === 0 ? undefined : task.spec.requires,
-    intents: task.spec.intents.length === 0 ? undefined : task.spec.intents,
-    dependsOn: task.spec.dependsOn.length === 0 ? undefined : task.spec.dependsOn,
-    concurrencyKey: task.spec.concurrencyKey ?? undefined,
-    concurrencyLimit: task.spec.concurrencyLimit === 1 ? undefined : task.spec.concurrencyLimit,
-    speculative: task.spec.speculative || undefined,
-    preemptible: task.spec.preemptible || undefined,
-    parentTaskId: task.spec.parentTaskId ?? undefined,
-    idempotencyKey: task.spec.idempotencyKey ?? undefined,
-    supervisor: task.spec.supervisor ?? undefined,
-    traceparent: task.spec.traceparent ?? undefined,
-    createdBy: task.createdBy ?? undefined,
-    notBefore: task.notBefore ?? undefined,
-    offers: task.offers || undefined,
-    live: task.live.length === 0 ? undefined : task.live.map(taskLiveRow),
-    past: task.past.length === 0 ? undefined : task.past.map(taskPastRow),
-    waitingOn: task.waitingOn.length === 0 ? undefined : task.waitingOn,
-    obligation: task.obligation === null ? undefined : taskObligationRow(task.obligation),
-    lastWorker: task.lastWorker ?? undefined,
-    queuedAt: task.queuedAt ?? undefined,
-    roomRequest: task.roomRequest ?? undefined,
-    picked: task.picked.length === 0 ? undefined : task.picked,
-    bindFailures: task.bindFailures || undefined,
-    bindFailure: task.bindFailure ?? undefined,
-    lastReceiptId: task.lastReceiptId ?? undefined,
-    dedupes: task.dedupes.length === 0 ? undefined : task.dedupes,
-    progress: task.progress ?? undefined,
-    winningReceiptId: task.winningReceiptId ?? undefined,
-    endedAt: task.endedAt ?? undefined,
-    endReason: task.endReason ?? undefined,
-    fingerprint: task.fingerprint ?? undefined,
-    payloadBytes: task.payloadBytes || undefined,
-  };
+  const rest: TaskRest = {};
+  if (task.spec.taskSummary !== null) rest.taskSummary = task.spec.taskSummary;
+  if (task.spec.payloadPointer !== null) rest.payloadPointer = task.spec.payloadPointer;
+  if (task.spec.expectedOutcomeKind !== null) rest.expectedOutcomeKind = task.spec.expectedOutcomeKind;
+  if (task.spec.expectedArtifactMime !== null) rest.expectedArtifactMime = task.spec.expectedArtifactMime;
+  if (task.spec.requires.length > 0) rest.requires = task.spec.requires;
+  if (task.spec.intents.length > 0) rest.intents = task.spec.intents;
+  if (task.spec.dependsOn.length > 0) rest.dependsOn = task.spec.dependsOn;
+  if (task.spec.concurrencyKey !== null) rest.concurrencyKey = task.spec.concurrencyKey;
+  if (task.spec.concurrencyLimit !== 1) rest.concurrencyLimit = task.spec.concurrencyLimit;
+  if (task.spec.speculative) rest.speculative = task.spec.speculative;
+  if (task.spec.preemptible) rest.preemptible = task.spec.preemptible;
+  if (task.spec.parentTaskId !== null) rest.parentTaskId = task.spec.parentTaskId;
+  if (task.spec.idempotencyKey !== null) rest.idempotencyKey = task.spec.idempotencyKey;
+  if (task.spec.supervisor !== null) rest.supervisor = task.spec.supervisor;
+  if (task.spec.traceparent !== null) rest.traceparent = task.spec.traceparent;
+  if (task.createdBy !== null) rest.createdBy = task.createdBy;
+  if (task.notBefore !== null) rest.notBefore = task.notBefore;
+  if (task.offers !== 0) rest.offers = task.offers;
+  if (task.live.length > 0) rest.live = task.live.map(taskLiveRow);
+  if (task.past.length > 0) rest.past = task.past.map(taskPastRow);
+  if (task.waitingOn.length > 0) rest.waitingOn = task.waitingOn;
+  if (task.obligation !== null) rest.obligation = taskObligationRow(task.obligation);
+  if (task.lastWorker !== null) rest.lastWorker = task.lastWorker;
+  if (task.queuedAt !== null) rest.queuedAt = task.queuedAt;
+  if (task.roomRequest !== null) rest.roomRequest = task.roomRequest;
+  if (task.picked.length > 0) rest.picked = task.picked;
+  if (task.bindFailures !== 0) rest.bindFailures = task.bindFailures;
+  if (task.bindFailure !== null) rest.bindFailure = task.bindFailure;
+  if (task.lastReceiptId !== null) rest.lastReceiptId = task.lastReceiptId;
+  if (task.dedupes.length > 0) rest.dedupes = task.dedupes;
+  if (task.progress !== null) rest.progress = task.progress;
+  if (task.winningReceiptId !== null) rest.winningReceiptId = task.winningReceiptId;
+  if (task.endedAt !== null) rest.endedAt = task.endedAt;
+  if (task.endReason !== null) rest.endReason = task.endReason;
+  if (task.fingerprint !== null) rest.fingerprint = task.fingerprint;
+  if (task.payloadBytes !== 0) rest.payloadBytes = task.payloadBytes;
+  return rest;
 }
 
 export function taskText(task: Task): string {

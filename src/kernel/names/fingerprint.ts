@@ -1,38 +1,41 @@
 import type { Fields } from "../contract/field.ts";
 import { intentInput, receiptInput, taskInput } from "../contract/inputs.ts";
 import type { ReceiptInput, TaskInput } from "../contract/task-commands.ts";
+import { sum } from "./sum.ts";
+import { sumIntent, sumReceipt, sumTask } from "./sums.gen.ts";
 
 /** Tells a repeated command from another one under the same key (W10, R3, T12). Not secret: two 32-bit FNV-1a sums will do. */
 export function fingerprint(text: string): string {
-  return sumsOf(text, oldForm);
+  sum.begin();
+  sum.add(text);
+  return sum.end(oldForm);
 }
 
 /** Between the two sums, and so how a fingerprint says what was summed. */
 const oldForm = ".";
 const form = ":";
 
-function sumsOf(text: string, separator: string): string {
-  let a = 0x811c9dc5;
-  let b = 0x9747b28c;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    a = Math.imul(a ^ code, 0x01000193);
-    b = Math.imul(b ^ code, 0x85ebca6b) ^ (b >>> 13);
-  }
-  return `${(a >>> 0).toString(36)}${separator}${(b >>> 0).toString(36)}`;
-}
-
 /** T12: which creations are the same. */
 export function taskFingerprint(task: TaskInput): string {
-  const text = givenText(task, taskFields);
+  sum.begin();
+  sumTask(task);
   const { intents } = task;
-  if (intents === null || intents === undefined) return sumsOf(text, form);
-  return sumsOf(`${text}intents=${intents.map((intent) => `[${givenText(intent, intentFields)}]`).join("")}`, form);
+  if (intents !== null && intents !== undefined) {
+    sum.add("intents=");
+    for (const intent of intents) {
+      sum.add("[");
+      sumIntent(intent);
+      sum.add("]");
+    }
+  }
+  return sum.end(form);
 }
 
-/** R3: which receipts are the same. How the attempt was named is not part of what it says. */
+/** R3: which receipts are the same. */
 export function receiptFingerprint(receipt: ReceiptInput): string {
-  return sumsOf(givenText(receipt, receiptFields), form);
+  sum.begin();
+  sumReceipt(receipt);
+  return sum.end(form);
 }
 
 export function isSameTask(stored: string | null, task: TaskInput): boolean {
@@ -41,26 +44,6 @@ export function isSameTask(stored: string | null, task: TaskInput): boolean {
 
 export function isSameReceipt(stored: string, receipt: ReceiptInput): boolean {
   return stored === (stored.includes(oldForm) ? oldReceiptFingerprint(receipt) : receiptFingerprint(receipt));
-}
-
-const intentFields = Object.keys(intentInput);
-const taskFields = Object.keys(taskInput).filter((field) => field !== "intents" && field !== "traceparent");
-const receiptFields = Object.keys(receiptInput).filter((field) => field !== "leaseId" && field !== "fence");
-
-/**
- * Of most fields nothing is said, so only what is given is summed; a field that is added later changes no sum. A text stands
- * behind its length, so that no other fields have the same text.
- */
-function givenText(values: object, fields: readonly string[]): string {
-  const given = values as Readonly<Record<string, unknown>>;
-  let text = "";
-  for (const field of fields) {
-    const value = given[field];
-    if (value === null || value === undefined) continue;
-    text +=
-      typeof value === "string" ? `${field}=${value.length}:${value};` : `${field}=${JSON.stringify(value) ?? "null"};`;
-  }
-  return text;
 }
 
 /** As version 0.1 summed it: the JSON of all fields. */
