@@ -30,6 +30,11 @@ const tick = host?.nextTick?.bind(host);
 export const atEndOfTurn: (run: () => void) => void =
   tick === undefined ? queueMicrotask : (run) => queueMicrotask(() => tick(run));
 
+/** After all that runs at the end of the turn, and what that has set off: what the wire sends then is all there is. */
+export function lastInTurn(run: () => void): void {
+  atEndOfTurn(() => atEndOfTurn(run));
+}
+
 /** Settles in a later turn: what this one sends has left by then. */
 export function afterTurn(): Promise<void> {
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@
 import type { ClientTls } from "../trust/client-tls.ts";
 import { canOpenFrameSocket, type FrameSocket, openFrameSocket } from "./frame-socket.ts";
 import { holdMsOf } from "./idempotency.ts";
-import { atEndOfTurn } from "./platform.ts";
+import { lastInTurn } from "./platform.ts";
 import { type Credentials, headersFor, type Outgoing, WireBroken } from "./transport.ts";
 
 /** The server takes this many commands in a frame, and frames up to 1 MiB; a little less leaves room for brackets. */
@@ -97,7 +97,7 @@ export class Stream {
     this.texts.push(`{"id":${id},"op":"${call.name}","input":${text}}`);
     if (this.isFlushSet || !this.isUp) return;
     this.isFlushSet = true;
-    atEndOfTurn(this.flushNow);
+    lastInTurn(this.flushNow);
   }
 
   drop(call: Outgoing, isLate: boolean): void {

@@ -123,6 +123,9 @@ export class TaskPolls {
         reclaim = false;
         failures = 0;
         if (taken === 0) await this.rest(since + noWorkMs - performance.now());
+        // What ends at once ends in this turn, and its place is asked for with its receipt.
+        await new Promise<void>(atEndOfTurn);
+        this.worker.flush();
       } catch (error) {
         if (draining.aborted) return;
         if (!mayGoOn(error)) throw error;
