@@ -3,6 +3,18 @@ import type { Mutant } from "./planted.ts";
 
 export const boundTaskMutants: readonly Mutant[] = [
   {
+    name: "a worker never polls for one half while it works on the other",
+    file: "../sdk/task-polls.ts",
+    find: "if (!this.isFlowing || this.second !== null",
+    replace: "if (this.isFlowing || this.second !== null",
+  },
+  {
+    name: "both polls of a worker are held",
+    file: "../sdk/task-polls.ts",
+    find: "this.take(this.inputFor(free, false), 0)",
+    replace: "this.take(this.inputFor(free, false), holdMs)",
+  },
+  {
     name: "heartbeats that got no answer in time go together again",
     file: "../sdk/task-beats.ts",
     find: "beat.one.goesAlone = timeout.aborted;",
