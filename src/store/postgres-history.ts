@@ -3,6 +3,7 @@ import { type StoreFault, storeClosed } from "./faults.ts";
 import { ownReceiptIds } from "./migrations.ts";
 import { collectEvents } from "./packed-events.ts";
 import type { Database, PgRow } from "./postgres-connection.ts";
+import type { Folder } from "./postgres-fold.ts";
 import { auditRow, endedLeaseRow, endedRequestRow, endedTaskRow, headRow, receiptRow } from "./rows.ts";
 import { receiptsPerPage, sequenceIn } from "./sqlite-ledger.ts";
 import {
@@ -24,6 +25,8 @@ export class PostgresHistory implements History {
   protected readonly shard: number;
   /** Why it refuses: not yet opened, closed, or failed. */
   protected refusal: StoreFault | null = storeClosed();
+  /** While it leads. */
+  protected folder: Folder | null = null;
 
   constructor(db: Database, shard: number) {
     this.db = db;
@@ -40,21 +43,27 @@ export class PostgresHistory implements History {
     return await this.db.read(text, [this.shard, ...values]);
   }
 
+  /** For tables that are behind the journal. */
+  protected async askFolded(text: string, values: readonly unknown[] = []): Promise<readonly PgRow[]> {
+    await this.folder?.folded();
+    return await this.ask(text, values);
+  }
+
   async endedLease(tenant: string, ids: readonly string[]) {
     const from = `SELECT * FROM ${this.table("ended")} WHERE shard = $1 AND tenant = $2`;
-    return (await this.ask(`${from} AND id = ANY ($3)`, [tenant, ids])).map(endedLeaseRow.read);
+    return (await this.askFolded(`${from} AND id = ANY ($3)`, [tenant, ids])).map(endedLeaseRow.read);
   }
 
   readonly endedGrant: History["endedGrant"] = async (tenant, firstId) => {
     // A dash sorts before a full stop, and nothing else that an id may have does.
     const from = `SELECT * FROM ${this.table("ended")} WHERE shard = $1 AND tenant = $2`;
-    const rows = await this.ask(`${from} AND id >= $3 AND id < $3 || '.' ORDER BY key`, [tenant, firstId]);
+    const rows = await this.askFolded(`${from} AND id >= $3 AND id < $3 || '.' ORDER BY key`, [tenant, firstId]);
     return rows.map(endedLeaseRow.read);
   };
 
   readonly endedPage: History["endedPage"] = async ({ tenant, limit, before = null }) => {
     const from = `SELECT * FROM ${this.table("ended")} WHERE shard = $1 AND tenant = $2`;
-    const rows = await this.ask(
+    const rows = await this.askFolded(
       `${from} ${olderThan(before, "$4")} ORDER BY id DESC LIMIT $3`,
       values(tenant, limit, before),
     );
@@ -62,7 +71,7 @@ export class PostgresHistory implements History {
   };
 
   readonly endedRequests: History["endedRequests"] = async (tenant, keys) => {
-    const rows = await this.ask(
+    const rows = await this.askFolded(
       `SELECT r.* FROM unnest($3::text[], $4::text[]) AS asked (agent_id, key)
        JOIN ${this.table("ended_requests")} AS r ON r.agent_id = asked.agent_id AND r.key = asked.key
        WHERE r.shard = $1 AND r.tenant = $2 ORDER BY r.number`,
@@ -73,7 +82,7 @@ export class PostgresHistory implements History {
 
   readonly youngestEnded: History["youngestEnded"] = async (limit) => {
     const from = `SELECT body FROM ${this.table("ended")} WHERE shard = $1`;
-    return (await this.ask(`${from} ORDER BY key DESC LIMIT $2`, [limit])).map(({ body }) => String(body));
+    return (await this.askFolded(`${from} ORDER BY key DESC LIMIT $2`, [limit])).map(({ body }) => String(body));
   };
 
   readonly earliestEnded = async (): Promise<Millis> => this.#number("ended_from");
@@ -122,12 +131,12 @@ export class PostgresHistory implements History {
 
   async endedTasks(tenant: string, ids: readonly string[]) {
     const from = `SELECT * FROM ${this.table("ended_tasks")} WHERE shard = $1 AND tenant = $2`;
-    return (await this.ask(`${from} AND id = ANY ($3)`, [tenant, ids])).map(endedTaskRow.read);
+    return (await this.askFolded(`${from} AND id = ANY ($3)`, [tenant, ids])).map(endedTaskRow.read);
   }
 
   readonly endedTasksByKey: History["endedTasksByKey"] = async (tenant, keys) => {
     const from = `SELECT * FROM ${this.table("ended_tasks")} WHERE shard = $1 AND tenant = $2`;
-    return (await this.ask(`${from} AND idempotency_key = ANY ($3) ORDER BY key`, [tenant, keys])).map(
+    return (await this.askFolded(`${from} AND idempotency_key = ANY ($3) ORDER BY key`, [tenant, keys])).map(
       endedTaskRow.read,
     );
   };
@@ -137,7 +146,7 @@ export class PostgresHistory implements History {
     const tasks = this.table("ended_tasks");
     const examined = `SELECT key, id, status, task_type FROM ${tasks} WHERE shard = $1 AND tenant = $2
       ${olderThan(before, "$6")} ORDER BY id DESC LIMIT ${tasksPerPage}`;
-    const rows = await this.ask(
+    const rows = await this.askFolded(
       `SELECT t.* FROM (SELECT key, id FROM (${examined}) AS examined
          WHERE ($4::text IS NULL OR status = $4) AND ($5::text IS NULL OR task_type = $5) ORDER BY id DESC LIMIT $3) AS found
        JOIN ${tasks} AS t ON t.shard = $1 AND t.key = found.key ORDER BY t.id DESC`,
@@ -146,7 +155,7 @@ export class PostgresHistory implements History {
     const found = rows.map(endedTaskRow.read);
     const last = found.at(-1);
     if (found.length >= limit && last !== undefined) return { tasks: found, next: last.id };
-    const [edge] = await this.ask(
+    const [edge] = await this.askFolded(
       `SELECT id FROM ${tasks} WHERE shard = $1 AND tenant = $2 ${olderThan(before, "$3")}
        ORDER BY id DESC LIMIT 1 OFFSET ${tasksPerPage - 1}`,
       [tenant, ...(before === null ? [] : [before])],

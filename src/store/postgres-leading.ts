@@ -20,7 +20,8 @@ const isKnownSql = `(timeline = '' OR (timeline = ${timelineSql} AND system = ${
 /** Only past the lease of another server, and only on the timeline that is stored; null: lost. */
 export async function campaign({ db, shard, server, url, leaseMs }: Candidate): Promise<PgRow | null> {
   const rows = await db.read(
-    `UPDATE ${db.schema}.shards SET epoch = epoch + 1, server = $2, url = $3, led_since = clock_timestamp(),
+    `UPDATE ${db.schema}.shards SET epoch = epoch + 1, journal_epoch = epoch + 1, server = $2, url = $3,
+       led_since = clock_timestamp(),
        lease_until = clock_timestamp() + $4 * interval '1 millisecond', system = ${systemSql}, timeline = ${timelineSql}
      WHERE shard = $1 AND (server = $2 OR lease_until <= clock_timestamp()) AND ${isKnownSql}
      RETURNING *, ${millis("clock_timestamp() - stored_at")} AS passed_ms`,
@@ -49,7 +50,7 @@ export async function whyLost(candidate: Candidate): Promise<StoreFault> {
  */
 async function adopt({ db, shard, leaseMs }: Candidate): Promise<void> {
   await db.read(
-    `UPDATE ${db.schema}.shards SET epoch = greatest(epoch + 1, ${millis("clock_timestamp()")}), server = NULL, url = NULL,
+    `UPDATE ${db.schema}.shards SET epoch = ${jumped}, journal_epoch = ${jumped}, server = NULL, url = NULL,
        lease_until = clock_timestamp() + $2 * interval '1 millisecond', restores = restores + 1,
        restored_at = ${millis("clock_timestamp()")}, system = ${systemSql}, timeline = ${timelineSql}
      WHERE shard = $1 AND NOT ${isKnownSql}`,
@@ -57,6 +58,9 @@ async function adopt({ db, shard, leaseMs }: Candidate): Promise<void> {
     leaseMs,
   );
 }
+
+/** The same wherever it stands in a statement. */
+const jumped = `greatest(epoch + 1, ${millis("now()")})`;
 
 export async function shardRow({ db, shard, leaseMs }: Candidate): Promise<PgRow | undefined> {
   const [row] = await db.read(

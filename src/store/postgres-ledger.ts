@@ -1,4 +1,5 @@
 /** The ledger in PostgreSQL, for checks: read only, in portions, whether servers run or not. */
+import { readJournalEntry } from "./postgres-commit.ts";
 import { Database } from "./postgres-connection.ts";
 import { headRow, receiptRow } from "./rows.ts";
 import type { SignedHead, StoredReceipt } from "./store.ts";
@@ -27,10 +28,18 @@ export async function openPostgresLedger(url: string): Promise<PostgresLedger> {
       if (list === undefined) heads.set(head.tenant, [head]);
       else list.push(head);
     }
+    // Those of the last moment, or of a server that was killed.
+    const journal = await db.read(`SELECT number, body FROM ${schema}.journal ORDER BY shard, number`);
     const keys = await db.read(`SELECT body FROM ${schema}.live WHERE kind = 'ledger_key' ORDER BY shard, n`);
+    const unfolded = journal
+      .flatMap(({ number, body }) => readJournalEntry(Number(number), String(body)).puts)
+      .filter(({ kind }) => kind === "ledger_key")
+      .map(({ body }) => body);
     return {
       heads,
-      keys: keys.map(({ body }) => JSON.parse(String(body)) as PostgresLedger["keys"][number]),
+      keys: [...keys.map(({ body }) => String(body)), ...unfolded].map(
+        (body) => JSON.parse(body) as PostgresLedger["keys"][number],
+      ),
       receipts: () => receiptsIn(db),
       close: () => db.close(),
     };

@@ -12,8 +12,15 @@ import type pg from "pg";
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
 import { positionAfter } from "./flat-batch.ts";
 import { toColumns } from "./list-columns.ts";
-import { type CommitStatement, commitStatement, type NumberedPosition, timelineSql } from "./postgres-commit.ts";
+import {
+  type CommitStatement,
+  type CommitTarget,
+  commitStatement,
+  type NumberedPosition,
+  timelineSql,
+} from "./postgres-commit.ts";
 import { Database, destroy, type PgRow, type PostgresAddress } from "./postgres-connection.ts";
+import { Folder } from "./postgres-fold.ts";
 import { PostgresHistory } from "./postgres-history.ts";
 import {
   type Candidate,
@@ -53,6 +60,7 @@ export interface PostgresOptions extends PostgresAddress {
 export const leaderLeaseMsDefault = 2_000;
 const rowsPerChunk = 4_000;
 const retryMs = 50;
+const foldMsMax = 1_000;
 
 export function createPostgresStore(options: PostgresOptions): Store {
   return new PostgresStore(options);
@@ -100,10 +108,12 @@ class PostgresStore extends PostgresHistory implements Store {
       this.#writer = await this.#connectWriter();
       // Now, because the first renewal has little time for it.
       this.#renewer = await this.#connectRenewer().catch(() => null);
+      this.#epoch = Number(row["epoch"]);
+      this.folder = new Folder(this.#target, this.db);
+      await this.folder.recover();
       const [count] = await this.db.read(`SELECT count(*) AS count FROM ${this.table("live")} WHERE shard = $1`, [
         this.shard,
       ]);
-      this.#epoch = Number(row["epoch"]);
       const { now, lastSeq, lastN, ...opened } = openedFrom(row);
       this.#position = {
         ...{ now, lastSeq, lastN, number: Number(row["number"]) },
@@ -157,6 +167,8 @@ class PostgresStore extends PostgresHistory implements Store {
     this.refusal ??= storeClosed();
     if (wasOpen) {
       await this.#settled(pending);
+      // Plain SQL sees all of it then. What is not folded in this time the next leader folds.
+      await Promise.race([this.folder?.folded().catch(() => undefined), sleep(foldMsMax, undefined, { ref: false })]);
       await resignFrom(this.#candidate, this.#epoch).catch(() => undefined); // The lease ends by itself.
     }
     this.#dropConnections();
@@ -171,7 +183,7 @@ class PostgresStore extends PostgresHistory implements Store {
     const live = this.table("live");
     await this.#loadAll(
       (after) =>
-        this.ask(
+        this.askFolded(
           `SELECT n, kind, body FROM ${live} WHERE shard = $1 AND n > $2 AND kind <> $3 ORDER BY n LIMIT ${rowsPerChunk}`,
           [after, lists.kind],
         ),
@@ -179,7 +191,7 @@ class PostgresStore extends PostgresHistory implements Store {
     );
     await this.#loadAll(
       (after) =>
-        this.ask(
+        this.askFolded(
           `SELECT n, body FROM ${live} WHERE shard = $1 AND n > $2 AND kind = $3 ORDER BY n LIMIT ${rowsPerChunk}`,
           [after, lists.kind],
         ),
@@ -221,13 +233,16 @@ class PostgresStore extends PostgresHistory implements Store {
     const { lastTask, number } = before;
     const after = { ...positionAfter(before, batch), number: number + 1, lastTask: lastTask + batch.endedTasks.length };
     this.#position = after;
-    const { db, shard } = this;
-    const statement = commitStatement({ schema: db.schema, shard, epoch: this.#epoch }, batch, before, after);
+    const statement = commitStatement(this.#target, batch, before, after);
     return new Promise((resolve, reject) => {
       const pending = { ...statement, resolve, reject };
       this.#pending.push(pending);
       if (this.#recovering === null) this.#send(pending);
     });
+  }
+
+  get #target(): CommitTarget {
+    return { schema: this.db.schema, shard: this.shard, epoch: this.#epoch };
   }
 
   #send(pending: PendingCommit): void {
@@ -247,7 +262,14 @@ class PostgresStore extends PostgresHistory implements Store {
   }
 
   #acknowledge(number: number): void {
-    while (this.#pending.length > 0 && (this.#pending[0]?.number ?? 0) <= number) this.#pending.shift()?.resolve();
+    for (;;) {
+      const [first] = this.#pending;
+      if (first === undefined || first.number > number) return;
+      this.#pending.shift();
+      const behind = first.entry === null ? null : (this.folder?.add(first.entry) ?? null);
+      if (behind === null) first.resolve();
+      else behind.then(first.resolve, first.resolve);
+    }
   }
 
   /** Asks what became of the commits whose answers are missing, and sends those again that are not stored. */
@@ -329,6 +351,8 @@ class PostgresStore extends PostgresHistory implements Store {
   #dropConnections(): void {
     for (const client of [this.#writer, this.#renewer]) if (client !== null) destroy(client);
     [this.#writer, this.#renewer] = [null, null];
+    this.folder?.stop();
+    this.folder = null;
   }
 
   async #migrate(): Promise<void> {
@@ -337,9 +361,10 @@ class PostgresStore extends PostgresHistory implements Store {
     this.#isMigrated = true;
   }
 
-  prune(limits: PruneLimits): Promise<Pruned> {
-    if (this.refusal !== null) return Promise.reject(this.refusal);
-    return prunePostgres({ db: this.db, shard: this.shard, epoch: this.#epoch }, limits);
+  async prune(limits: PruneLimits): Promise<Pruned> {
+    if (this.refusal !== null) throw this.refusal;
+    await this.folder?.folded();
+    return await prunePostgres({ db: this.db, shard: this.shard, epoch: this.#epoch }, limits);
   }
 
   /** Autovacuum does this. */
