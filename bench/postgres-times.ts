@@ -34,7 +34,8 @@ export async function startMeasuredPostgres(): Promise<MeasuredPostgres> {
   writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
   const times = async (): Promise<PostgresTimes> => {
     const { rows } = await client.query<{ pid: number; name: string }>(
-      "SELECT pid, backend_type AS name FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
+      `SELECT pid, CASE WHEN query LIKE 'WITH fence%' THEN 'commits' WHEN query LIKE 'WITH gone%' THEN 'folds'
+         ELSE backend_type END AS name FROM pg_stat_activity WHERE pid <> pg_backend_pid()`,
     );
     const processes = new Map<string, number>();
     for (const { pid, name } of rows) {

@@ -8,7 +8,9 @@
  * All parts see the data as it was before, so no row may be in two of them: a row that is put and removed is only removed.
  */
 
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Position } from "./flat-batch.ts";
+import type { PgRow } from "./postgres-connection.ts";
 import { type Column, columnsOf, FencedStatement, lastOfEach } from "./postgres-statement.ts";
 import { headRow, receiptRow } from "./rows.ts";
 import type { Batch } from "./store.ts";
@@ -59,7 +61,8 @@ export function commitStatement(
   const { payloads, payloadRemoves, events, receipts, heads, audits } = batch;
   const [entry, body] = journalEntry(batch, before, after.number);
   if (entry !== null) {
-    statement.part(`INSERT INTO ${schema}.journal SELECT ${own}, ${after.number}, ${statement.param(body, "text")}`);
+    const stored = packed(body) ?? Buffer.from(body);
+    statement.part(`INSERT INTO ${schema}.journal SELECT ${own}, ${after.number}, ${statement.param(stored, "bytea")}`);
   }
   const large = lastOfEach(payloads, payloadRemoves);
   if (large.length > 0) {
@@ -71,8 +74,10 @@ export function commitStatement(
   }
   if (payloadRemoves.length > 0) statement.remove("payloads", payloadRemoves);
   if (events !== null) {
-    statement.part(`INSERT INTO ${schema}.events SELECT ${own}, ${events.firstSeq}, ${events.count}, ${batch.now},
-      ${statement.param(events.body, "text")}`);
+    const bytes = packed(events.body);
+    const value = bytes === null ? statement.param(events.body, "text") : statement.param(bytes, "bytea");
+    statement.part(`INSERT INTO ${schema}.events (shard, first_seq, count, at, ${bytes === null ? "body" : "packed"})
+      SELECT ${own}, ${events.firstSeq}, ${events.count}, ${batch.now}, ${value}`);
   }
   if (receipts.length > 0)
     statement.insert("receipts", columnsOf(receiptRow.columns, { sequence: "bigint", stored_at: "bigint" }, receipts));
@@ -90,6 +95,29 @@ export function commitStatement(
 
 const auditColumns = ["tenant", "sequence", "at", "actor", "action", "hash", "body"];
 
+/** PostgreSQL compresses what is longer than this by itself, and takes eight times as long. */
+const packedCharsMin = 2_000;
+const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+function packed(text: string): Buffer | null {
+  return text.length < packedCharsMin ? null : zstdCompressSync(text, packing);
+}
+
+/** JSON, compressed or as it is. Compressed it begins with zstd's mark, and no JSON does. */
+function textIn(bytes: Buffer): string {
+  return (bytes[0] === 0x28 ? zstdDecompressSync(bytes) : bytes).toString();
+}
+
+/** As `Database` returns bytes. */
+function bytesOf(value: string | number | null | undefined): Buffer {
+  return Buffer.from(String(value).slice(2), "hex");
+}
+
+/** A row of events has one of the two. */
+export function eventsText(row: PgRow): string {
+  return row["packed"] == null ? String(row["body"]) : textIn(bytesOf(row["packed"]));
+}
+
 /** The part of a batch that is folded later, and its text. */
 function journalEntry(
   batch: Batch,
@@ -103,6 +131,8 @@ function journalEntry(
   return [{ ...fields, number, chars: body.length }, body];
 }
 
-export function readJournalEntry(number: number, body: string): JournalEntry {
+export function readJournalEntry(row: PgRow): JournalEntry {
+  const number = Number(row["number"]);
+  const body = textIn(bytesOf(row["body"]));
   return { ...(JSON.parse(body) as Omit<JournalEntry, "number" | "chars">), number, chars: body.length };
 }

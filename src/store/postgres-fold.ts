@@ -123,7 +123,7 @@ export class Folder {
       `SELECT number, body FROM ${this.#target.schema}.journal WHERE shard = $1 ORDER BY number LIMIT 64`,
       [this.#target.shard],
     );
-    return rows.map(({ number, body }) => readJournalEntry(Number(number), String(body)));
+    return rows.map(readJournalEntry);
   }
 
   /** To be called in order. Returns what the next commit has to wait for, if the tables are too far behind. */

@@ -2,6 +2,7 @@
 import { type StoreFault, storeClosed } from "./faults.ts";
 import { ownReceiptIds } from "./migrations.ts";
 import { collectEvents } from "./packed-events.ts";
+import { eventsText } from "./postgres-commit.ts";
 import type { Database, PgRow } from "./postgres-connection.ts";
 import type { Folder } from "./postgres-fold.ts";
 import { auditRow, endedLeaseRow, endedRequestRow, endedTaskRow, headRow, receiptRow } from "./rows.ts";
@@ -107,26 +108,30 @@ export class PostgresHistory implements History {
        FROM ${this.table("shards")} WHERE shard = $1`,
       [seq],
     );
-    const rows: PackedEvents[] = [];
+    const rows: PgRow[] = [];
     let [from, examined] = [seq + 1, 0];
     while (examined < limit) {
       // The row before the first wanted number may contain it, because rows are packed.
       const found = await this.ask(
-        `SELECT first_seq, count, body FROM ${events} WHERE shard = $1 AND first_seq + count > $2 AND first_seq >=
+        `SELECT first_seq, count, body, packed FROM ${events} WHERE shard = $1 AND first_seq + count > $2 AND first_seq >=
            coalesce((SELECT max(first_seq) FROM ${events} WHERE shard = $1 AND first_seq <= $2), 0)
          ORDER BY first_seq LIMIT ${eventRowsPerQuery}`,
         [from],
       );
       for (const row of found) {
-        const packed = { firstSeq: Number(row["first_seq"]), count: Number(row["count"]), body: String(row["body"]) };
-        rows.push(packed);
-        examined += packed.firstSeq + packed.count - Math.max(from, packed.firstSeq);
-        from = packed.firstSeq + packed.count;
+        const [firstSeq, count] = [Number(row["first_seq"]), Number(row["count"])];
+        rows.push(row);
+        examined += firstSeq + count - Math.max(from, firstSeq);
+        from = firstSeq + count;
       }
       if (found.length < eventRowsPerQuery) break;
     }
     const { earliest, last_seq: lastSeq, is_kept: isKept } = known ?? {};
-    return collectEvents(query, rows, { earliest: Number(earliest), lastSeq: Number(lastSeq), isKept: isKept === 1 });
+    return collectEvents(query, unpacked(rows), {
+      earliest: Number(earliest),
+      lastSeq: Number(lastSeq),
+      isKept: isKept === 1,
+    });
   };
 
   async endedTasks(tenant: string, ids: readonly string[]) {
@@ -281,6 +286,12 @@ export class PostgresHistory implements History {
       UNION ALL SELECT (SELECT min(tenant) FROM ${this.table(table)} AS x WHERE x.shard = $1 AND x.tenant > tenants.tenant)
       FROM tenants WHERE tenants.tenant IS NOT NULL)`;
   }
+}
+
+/** One at a time: the first few are often enough. */
+function* unpacked(rows: readonly PgRow[]): Iterable<PackedEvents> {
+  for (const row of rows)
+    yield { firstSeq: Number(row["first_seq"]), count: Number(row["count"]), body: eventsText(row) };
 }
 
 function olderThan(before: string | null, param: string): string {

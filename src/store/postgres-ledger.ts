@@ -32,7 +32,7 @@ export async function openPostgresLedger(url: string): Promise<PostgresLedger> {
     const journal = await db.read(`SELECT number, body FROM ${schema}.journal ORDER BY shard, number`);
     const keys = await db.read(`SELECT body FROM ${schema}.live WHERE kind = 'ledger_key' ORDER BY shard, n`);
     const unfolded = journal
-      .flatMap(({ number, body }) => readJournalEntry(Number(number), String(body)).puts)
+      .flatMap((row) => readJournalEntry(row).puts)
       .filter(({ kind }) => kind === "ledger_key")
       .map(({ body }) => body);
     return {

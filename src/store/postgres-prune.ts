@@ -141,7 +141,7 @@ async function eventsThrough({ db, shard }: PruneTarget, { eventsKeep, eventsByt
   if (eventsKeep === undefined && eventsBytes === undefined) return 0;
   const [row] = await db.read(
     `SELECT coalesce(max(first_seq), 0) AS through FROM (
-       SELECT first_seq, sum(count) OVER newer AS kept, sum(octet_length(body)) OVER newer AS bytes
+       SELECT first_seq, sum(count) OVER newer AS kept, sum(coalesce(octet_length(packed), octet_length(body))) OVER newer AS bytes
        FROM ${db.schema}.events WHERE shard = $1 WINDOW newer AS (ORDER BY first_seq DESC)) AS sums
      WHERE kept > $2 OR bytes > $3`,
     [shard, eventsKeep ?? keepAll, eventsBytes ?? keepAll],

@@ -151,9 +151,12 @@ const steps: readonly ((schema: string) => string)[] = [
   // Events may be lists from here on. A version that would send those as they are must not open them.
   () => "SELECT 1",
   (schema) => `
-  -- What of a commit is not in its tables yet, one row a commit (postgres-fold.ts). It is soon deleted: not worth compressing.
-  CREATE TABLE ${schema}.journal (shard int, number bigint, body text NOT NULL, PRIMARY KEY (shard, number));
+  -- What of a commit is not in its tables yet, one row a commit (postgres-fold.ts). It is compressed already, or short.
+  CREATE TABLE ${schema}.journal (shard int, number bigint, body bytea NOT NULL, PRIMARY KEY (shard, number));
   ALTER TABLE ${schema}.journal ALTER COLUMN body SET STORAGE EXTERNAL;
+  -- Longer rows are compressed by the server that writes them: they have no body.
+  ALTER TABLE ${schema}.events ADD COLUMN packed bytea, ALTER COLUMN body DROP NOT NULL;
+  ALTER TABLE ${schema}.events ALTER COLUMN packed SET STORAGE EXTERNAL;
   -- A server that does not know the journal raises the epoch alone, and must not lead: it would not load what is there.
   ALTER TABLE ${schema}.shards ADD COLUMN journal_epoch bigint NOT NULL DEFAULT 0;
   UPDATE ${schema}.shards SET journal_epoch = epoch;
