@@ -2,10 +2,12 @@
 import type { Mutant } from "./planted.ts";
 import { journalMutants } from "./planted-journal.ts";
 import { momentMutants } from "./planted-moments.ts";
+import { postgresMutants } from "./planted-postgres.ts";
 
 export const historyMutants: readonly Mutant[] = [
   ...journalMutants,
   ...momentMutants,
+  ...postgresMutants,
   {
     name: "a restore jumps by a fixed number, whatever the wall clock says",
     file: "lost-history.ts",

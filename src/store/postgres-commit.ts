@@ -10,7 +10,7 @@
 
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Position } from "./flat-batch.ts";
-import type { PgRow } from "./postgres-connection.ts";
+import { type PgRow, storable } from "./postgres-connection.ts";
 import { type Column, columnsOf, FencedStatement, lastOfEach } from "./postgres-statement.ts";
 import { headRow, receiptRow } from "./rows.ts";
 import type { Batch } from "./store.ts";
@@ -90,7 +90,7 @@ export function commitStatement(
     WHERE shard = ${own} AND epoch = ${Number(epoch)} AND number = ${before.number} AND timeline = ${timelineSql}
     RETURNING 1)`;
   const text = statement.text(fence, "SELECT count(*) AS stored FROM fence");
-  return { number: after.number, text, values: statement.values, entry };
+  return { number: after.number, text, values: statement.values.map(storable), entry };
 }
 
 const auditColumns = ["tenant", "sequence", "at", "actor", "action", "hash", "body"];

@@ -1,9 +1,9 @@
 /** One statement with many parts: each writes only where the first part, the fence, found what it must. */
-import { storable } from "./postgres-connection.ts";
 
 export type Column = readonly [name: string, type: string, list: readonly unknown[]];
 
 export class FencedStatement {
+  /** As they are: what sends them escapes what PostgreSQL cannot store, once. */
   readonly values: unknown[] = [];
   readonly #schema: string;
   readonly #own: string;
@@ -15,7 +15,7 @@ export class FencedStatement {
   }
 
   param(value: unknown, type: string): string {
-    return `$${this.values.push(storable(value))}::${type}`;
+    return `$${this.values.push(value)}::${type}`;
   }
 
   part(text: string): void {
@@ -64,7 +64,7 @@ const otherEscape = /\\[bfnrtu]/;
  */
 export function arrayText(list: readonly unknown[]): unknown {
   const json = JSON.stringify(list);
-  return otherEscape.test(json) ? storable(list) : `{${json.slice(1, -1)}}`;
+  return otherEscape.test(json) ? list : `{${json.slice(1, -1)}}`;
 }
 
 /** What is put and not removed; of what is put twice, the last. */

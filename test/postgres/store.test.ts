@@ -183,6 +183,8 @@ describe("postgres: its schema", () => {
     await store.open();
     const body = JSON.stringify(["acme", "lse_1", "agt_1"]);
     await store.commit(batch({ now: 1, puts: [{ n: 1, kind: "lease", body }], receipts: [receipt(1)] }));
+    // What is loaded is in the tables, and plain SQL sees a commit that much later.
+    assert.equal((await liveRows(store)).length, 1);
     const one = async (text: string) => (await data.query(text))[0];
     const leader = await one(`SELECT url, leads, epoch::int FROM ${data.schema}.leaders`);
     assert.deepEqual({ ...leader }, { url: "http://one:7117", leads: true, epoch: 1 });
