@@ -1,7 +1,7 @@
 /**
  * Folds commits of the journal into the tables: the rows of many commits go in one statement, each row in its newest form,
- * and what began and ended in between is never a live row. The leader folds what it has committed from memory; whoever
- * opens the data folds what is left there first.
+ * and what began and ended in between is never a live row. The leader folds what it has committed from memory; the next
+ * leader folds what is left there first.
  *
  * Nothing is folded twice and nothing is skipped: the statement deletes the journal's rows that it folds, and fails as a whole
  * where one of them is gone. So a deposed leader that folds beside its successor does no harm.
