@@ -217,6 +217,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "rotate_key":
     case "assign_name":
     case "note_key_uses":
+    case "adopt_directory":
     case "renew_agent_token":
     case "create_task":
     case "cancel_task":

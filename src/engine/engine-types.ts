@@ -31,6 +31,8 @@ export interface EngineOptions {
   readonly opened?: Opened;
   /** Called in place of a recovery when memory was dropped: the term is over, and others may lead (leadership.ts). */
   readonly onTermOver?: (fault: unknown) => void;
+  /** False: a shard that adopts its tenants from the directory's. Absent: a first start makes the default tenant. */
+  readonly makesDefaultTenant?: boolean;
   /** Encrypts what agent tokens are derived from, where others can read the data. */
   readonly secrets?: SecretBox;
 }

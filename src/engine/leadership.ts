@@ -88,6 +88,10 @@ export interface LeadershipOptions {
   readonly log: EngineLog;
   /** False: it passes requests on, and never campaigns. */
   readonly mayLead: boolean;
+  /** Who leads, where one question asks for several; absent: the store is asked. */
+  readonly watch?: () => Promise<Leader | null>;
+  /** Whether this server is to take what nobody leads, at this moment; absent: always. */
+  readonly mayCampaign?: () => boolean;
   readonly pollMs?: number;
 }
 
@@ -98,7 +102,8 @@ const pauseMs = [100, 3_000] as const;
 
 export class Leadership {
   readonly #options: LeadershipOptions;
-  readonly #watcher: Store;
+  /** Null: it is asked elsewhere. */
+  readonly #watcher: Store | null;
   #state: LeadershipState = "standby";
   #leader: Leader | null = null;
   #term: Term | null = null;
@@ -113,7 +118,7 @@ export class Leadership {
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
-    this.#watcher = options.createStore();
+    this.#watcher = options.watch === undefined ? options.createStore() : null;
   }
 
   get #isClosing(): boolean {
@@ -131,12 +136,16 @@ export class Leadership {
 
   /** Makes or checks the schema. */
   async prepare(): Promise<void> {
-    await this.#watcher.watch();
+    await this.#watch();
+  }
+
+  async #watch(): Promise<Leader | null> {
+    return (await (this.#watcher?.watch() ?? this.#options.watch?.())) ?? null;
   }
 
   /** The first question, whose failure is the operator's to know; then it goes on by itself. Resolves when somebody leads, or nobody may. */
   async start(): Promise<void> {
-    this.#leader = await this.#watcher.watch();
+    this.#leader = await this.#watch();
     if (this.#leader !== null || !this.#options.mayLead) {
       this.#running = this.#run();
       return;
@@ -157,14 +166,14 @@ export class Leadership {
     this.#resigning.resolve();
     await this.#running;
     this.#move("close");
-    await this.#watcher.close();
+    await this.#watcher?.close();
   }
 
   /** `first` learns how the first try went. */
   async #run(first: PromiseWithResolvers<void> | null = null): Promise<void> {
     while (!this.#isClosing) {
       try {
-        this.#leader = await this.#watcher.watch();
+        this.#leader = await this.#watch();
         this.#isBlind = false;
         if (this.#leader === null && this.#mayCampaign) {
           await this.#tryToLead(first);
@@ -184,7 +193,8 @@ export class Leadership {
   }
 
   get #mayCampaign(): boolean {
-    return this.#options.mayLead && performance.now() >= this.#standsBackUntil;
+    const { mayLead, mayCampaign } = this.#options;
+    return mayLead && performance.now() >= this.#standsBackUntil && (mayCampaign === undefined || mayCampaign());
   }
 
   async #tryToLead(first: PromiseWithResolvers<void> | null): Promise<void> {
@@ -222,7 +232,7 @@ export class Leadership {
     }
     this.#move("loaded");
     this.#failures = 0;
-    this.#leader = await this.#watcher.watch().catch(() => null);
+    this.#leader = await this.#watch().catch(() => null);
     log.info({ epoch: opened.epoch }, "this server leads");
     first?.resolve();
     await this.#lead(this.#term, lease);

@@ -42,7 +42,7 @@ import { v8Heap } from "./v8-heap.ts";
 export const defaultTenant = "default";
 
 /** What the engine itself remembers, in a row of its own beside the kernel's records. */
-interface EngineRecord {
+export interface EngineRecord {
   readonly secret: string;
   readonly restores: number;
   readonly restoredAt: Millis;
@@ -161,7 +161,7 @@ async function recoverFrom(
   };
 }
 
-function openRecord(record: EngineRecord, secrets: EngineOptions["secrets"]): EngineRecord {
+export function openRecord(record: EngineRecord, secrets: EngineOptions["secrets"]): EngineRecord {
   return secrets === undefined ? record : { ...record, secret: secrets.open(record.secret) };
 }
 
@@ -259,7 +259,7 @@ function compareLedger(state: State, heads: readonly LedgerHead[]): string[] {
  * numbers jump, leases are re-issued, and with another secret every older token is stale (L11, S6). All in one commit.
  */
 async function begin(
-  { store, secrets }: Pick<EngineOptions, "store" | "secrets">,
+  { store, secrets, makesDefaultTenant = true }: Pick<EngineOptions, "store" | "secrets" | "makesDefaultTenant">,
   state: State,
   opened: Opened,
   own: Own | null,
@@ -283,7 +283,7 @@ async function begin(
     const record: LedgerKeyRecord = { ...publicPart(newKey), firstUsedAt: now };
     puts.push({ n: ++lastRow, kind: "ledger_key", body: JSON.stringify(record) });
   }
-  if (!tenantsIn(state).has(defaultTenant)) {
+  if (makesDefaultTenant && !tenantsIn(state).has(defaultTenant)) {
     createDefaultTenant(state, now);
     for (const handle of liveHandles(state)) if (handle.row === 0) put(handle);
   }

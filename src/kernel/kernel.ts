@@ -10,6 +10,7 @@ import * as agents from "./commands/agents.ts";
 import { enrolCell } from "./commands/cell-enrol.ts";
 import * as cells from "./commands/cells.ts";
 import { recoverObligation } from "./commands/custody.ts";
+import { adoptDirectory } from "./commands/directory.ts";
 import * as handingOver from "./commands/handing-over.ts";
 import * as holding from "./commands/holding.ts";
 import * as keys from "./commands/keys.ts";
@@ -272,6 +273,7 @@ const operatorHandlers = {
   rotate_key: keys.rotateKey,
   assign_name: keys.assignName,
   note_key_uses: keys.noteKeyUses,
+  adopt_directory: adoptDirectory,
   set_policy: policies.setPolicy,
   delete_policy: policies.deletePolicy,
 } satisfies { readonly [K in Command["type"]]?: OperatorHandler<CommandOf<K>> };

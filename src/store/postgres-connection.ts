@@ -11,6 +11,8 @@ export interface PostgresAddress {
   readonly url: string;
   readonly connectMsMax?: number;
   readonly statementMsMax?: number;
+  /** Connections for reading, at most. */
+  readonly readersMax?: number;
 }
 
 export type PgRow = Readonly<Record<string, string | number | null>>;
@@ -18,7 +20,7 @@ export type PgRow = Readonly<Record<string, string | number | null>>;
 const connectMsMaxDefault = 2_000;
 const statementMsMaxDefault = 30_000;
 export const schemaDefault = "leasehold";
-const readersMax = 4;
+const readersMaxDefault = 4;
 
 /**
  * PostgreSQL's text has no NUL, and clients may send one in a key: U+0001 announces what stands for it. Text without either
@@ -54,10 +56,13 @@ export class Database {
   readonly #url: string;
   readonly #connectMsMax: number;
   readonly #statementMsMax: number;
+  readonly #readersMax: number;
   #readers: pg.Pool | null = null;
 
-  constructor({ url, connectMsMax = connectMsMaxDefault, statementMsMax = statementMsMaxDefault }: PostgresAddress) {
+  constructor(address: PostgresAddress) {
+    const { url, connectMsMax = connectMsMaxDefault, statementMsMax = statementMsMaxDefault } = address;
     const { text, schema } = readUrl(url);
+    this.#readersMax = address.readersMax ?? readersMaxDefault;
     this.#url = text;
     this.schema = schema;
     this.#connectMsMax = connectMsMax;
@@ -94,7 +99,7 @@ export class Database {
     if (this.#readers === null) {
       this.#readers = new pg.Pool({
         ...this.#config(this.#statementMsMax),
-        max: readersMax,
+        max: this.#readersMax,
         idleTimeoutMillis: 30_000,
         allowExitOnIdle: true,
       });

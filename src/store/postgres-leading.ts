@@ -15,7 +15,7 @@ export interface Candidate {
 }
 
 export const systemSql = "(SELECT system_identifier::text FROM pg_control_system())";
-const isKnownSql = `(timeline = '' OR (timeline = ${timelineSql} AND system = ${systemSql}))`;
+export const isKnownSql = `(timeline = '' OR (timeline = ${timelineSql} AND system = ${systemSql}))`;
 
 /** Only past the lease of another server, and only on the timeline that is stored; null: lost. */
 export async function campaign({ db, shard, server, url, leaseMs }: Candidate): Promise<PgRow | null> {

@@ -13,8 +13,11 @@ import type { Database } from "./postgres-connection.ts";
 const migrationLock = 0x4c534844;
 const versionMin = 140_000;
 
-/** Brings the schema up to date, and refuses a database that cannot carry it. Changes nothing where nothing is to do. */
-export async function migratePostgres(db: Database): Promise<void> {
+/**
+ * Brings the schema up to date, and refuses a database that cannot carry it. Changes nothing where nothing is to do. A new
+ * database gets `shards` shards, for good.
+ */
+export async function migratePostgres(db: Database, shards = 1): Promise<void> {
   const { schema } = db;
   const [server] = await db.read("SELECT current_setting('server_version_num')::int AS version, version() AS words");
   const version = Number(server?.["version"]);
@@ -40,9 +43,24 @@ export async function migratePostgres(db: Database): Promise<void> {
       await client.query(step(schema));
       await client.query(`INSERT INTO ${schema}.schema_steps (step) VALUES (${index + 1})`);
     }
+    if (from === 0 && shards > 1) await client.query(shardsText(schema, shards));
     await client.query(views.text);
     await putSetting(client, schema, "views", views.digest);
   });
+}
+
+/** How many shards the database was set up with. */
+export async function readShards(db: Database): Promise<number> {
+  const [row] = await db.read(`SELECT value FROM ${db.schema}.settings WHERE name = 'shards'`);
+  return Number(row?.["value"] ?? 1);
+}
+
+/** The other shards read the directory of shard 0 often, and must not search all that is alive for it. */
+function shardsText(schema: string, shards: number): string {
+  return `
+    UPDATE ${schema}.settings SET value = '${Math.floor(shards)}' WHERE name = 'shards';
+    INSERT INTO ${schema}.shards (shard, system, timeline) SELECT n, '', '' FROM generate_series(1, ${Math.floor(shards) - 1}) AS n;
+    CREATE INDEX live_directory ON ${schema}.live (shard, kind) WHERE kind IN ('tenant', 'key', 'policy', 'engine')`;
 }
 
 async function isCurrent(db: Database, digest: string): Promise<boolean> {
@@ -161,6 +179,13 @@ const steps: readonly ((schema: string) => string)[] = [
   ALTER TABLE ${schema}.shards ADD COLUMN journal_epoch bigint NOT NULL DEFAULT 0;
   UPDATE ${schema}.shards SET journal_epoch = epoch;
   ALTER TABLE ${schema}.shards ADD CONSTRAINT knows_journal CHECK (epoch <= journal_epoch);
+  `,
+  (schema) => `
+  -- The epoch of a leader that was asked to resign; 0: none was.
+  ALTER TABLE ${schema}.shards ADD COLUMN resign_epoch bigint NOT NULL DEFAULT 0;
+  -- What servers tell the leader of shard 0, where there are several: when keys were used, and sessions that were signed out.
+  CREATE TABLE ${schema}.key_uses (key_id text COLLATE "C" PRIMARY KEY, at bigint NOT NULL) WITH (fillfactor = 50);
+  CREATE TABLE ${schema}.signed_out (id text COLLATE "C" PRIMARY KEY, key_id text NOT NULL, until bigint NOT NULL);
   `,
 ];
 

@@ -33,6 +33,7 @@ import {
   whyLost,
 } from "./postgres-leading.ts";
 import { prunePostgres } from "./postgres-prune.ts";
+import { Renewals, type SharedConnections } from "./postgres-renewals.ts";
 import { migratePostgres } from "./postgres-schema.ts";
 import type {
   Batch,
@@ -49,6 +50,8 @@ import type {
 
 export interface PostgresOptions extends PostgresAddress {
   readonly shard?: number;
+  /** Connections that the stores of one server share; absent: it has its own. */
+  readonly shared?: SharedConnections;
   /** The process that campaigns. It may take over from itself, so it has to be another one after each start. */
   readonly server?: string;
   readonly serverUrl?: string | null;
@@ -81,14 +84,18 @@ class PostgresStore extends PostgresHistory implements Store {
   /** Sent, in order, and not known to be stored. */
   #pending: PendingCommit[] = [];
   #writer: pg.Client | null = null;
-  #renewer: pg.Client | null = null;
+  readonly #shared: SharedConnections | null;
+  readonly #renewals: Renewals;
   #recovering: Promise<void> | null = null;
 
   constructor(options: PostgresOptions) {
-    super(new Database(options), options.shard ?? 0);
+    const { server = randomUUID(), serverUrl = null, shared = null } = options;
+    super(shared?.history ?? new Database(options), options.shard ?? 0);
     this.#leaseMs = options.leaseMs ?? leaderLeaseMsDefault;
-    const { server = randomUUID(), serverUrl = null } = options;
-    this.#candidate = { db: this.db, shard: this.shard, server, url: serverUrl, leaseMs: this.#leaseMs };
+    this.#shared = shared;
+    this.#renewals = shared?.renewals ?? new Renewals(this.db, this.#leaseMs);
+    const db = shared?.elections ?? this.db;
+    this.#candidate = { db, shard: this.shard, server, url: serverUrl, leaseMs: this.#leaseMs };
     this.#outcomeMsMax = options.outcomeMsMax ?? this.#leaseMs;
   }
 
@@ -107,7 +114,7 @@ class PostgresStore extends PostgresHistory implements Store {
     try {
       this.#writer = await this.#connectWriter();
       // Now, because the first renewal has little time for it.
-      this.#renewer = await this.#connectRenewer().catch(() => null);
+      await this.#renewals.connect().catch(() => undefined);
       this.#epoch = Number(row["epoch"]);
       this.folder = new Folder(this.#target, this.db);
       await this.folder.recover();
@@ -135,29 +142,13 @@ class PostgresStore extends PostgresHistory implements Store {
     const epoch = this.#epoch;
     const askedAt = performance.now();
     const lastsMs = this.#leaseMs;
-    const timeoutMs = this.#renewalMsMax;
     // The two belong together: what passed since is counted from both.
     const time = now === null ? "" : `, now = greatest(now, ${Math.floor(now)}), stored_at = clock_timestamp()`;
-    let renewer = this.#renewer;
-    try {
-      if (renewer === null) {
-        renewer = await this.#connectRenewer();
-        // Closed meanwhile: nobody else would end it.
-        if (this.refusal !== null) throw this.refusal;
-        this.#renewer = renewer;
-      }
-      const results = (await renewer.query(
-        `BEGIN; SET LOCAL statement_timeout = ${timeoutMs};
-         UPDATE ${this.table("shards")} SET lease_until = clock_timestamp() + ${lastsMs} * interval '1 millisecond'${time}
-         WHERE shard = ${this.shard} AND epoch = ${epoch} AND timeline = ${timelineSql} AND system = ${systemSql};
-         COMMIT`,
-      )) as unknown as readonly pg.QueryResult[];
-      if (results[2]?.rowCount !== 1) throw staleEpoch(epoch);
-    } catch (error) {
-      if (renewer !== null) destroy(renewer);
-      if (this.#renewer === renewer) this.#renewer = null;
-      throw this.db.explain(error);
-    }
+    const count = await this.#renewals.update(
+      `UPDATE ${this.table("shards")} SET lease_until = clock_timestamp() + ${lastsMs} * interval '1 millisecond'${time}
+       WHERE shard = ${this.shard} AND epoch = ${epoch} AND timeline = ${timelineSql} AND system = ${systemSql}`,
+    );
+    if (count !== 1) throw staleEpoch(epoch);
     return { askedAt, lastsMs };
   }
 
@@ -176,7 +167,7 @@ class PostgresStore extends PostgresHistory implements Store {
 
   async close(): Promise<void> {
     await this.resign();
-    await this.db.close();
+    if (this.#shared === null) await this.db.close();
   }
 
   async load({ onRows, lists, onLists }: Loading): Promise<void> {
@@ -329,15 +320,6 @@ class PostgresStore extends PostgresHistory implements Store {
     return writer;
   }
 
-  #connectRenewer(): Promise<pg.Client> {
-    return this.db.connect(() => undefined, this.#renewalMsMax);
-  }
-
-  /** With a renewal due at every quarter of the lease, one that hangs leaves time for another. */
-  get #renewalMsMax(): number {
-    return Math.floor(this.#leaseMs / 3);
-  }
-
   #fail(fault: StoreFault): void {
     this.refusal ??= fault;
     for (const { reject } of this.#pending.splice(0)) reject(fault);
@@ -349,10 +331,11 @@ class PostgresStore extends PostgresHistory implements Store {
   }
 
   #dropConnections(): void {
-    for (const client of [this.#writer, this.#renewer]) if (client !== null) destroy(client);
-    [this.#writer, this.#renewer] = [null, null];
     this.folder?.stop();
     this.folder = null;
+    if (this.#writer !== null) destroy(this.#writer);
+    this.#writer = null;
+    if (this.#shared === null) this.#renewals.drop();
   }
 
   async #migrate(): Promise<void> {

@@ -26,7 +26,7 @@ import { countKinds } from "../deciding/admission.ts";
 import { requireOperator } from "../memory/actors.ts";
 import { createTenantEntry } from "../memory/entries.ts";
 import { forgetEnds } from "../memory/past.ts";
-import { changed, emit, type State, type Turn } from "../memory/state.ts";
+import { changed, emit, type State, type TenantEntry, type Turn } from "../memory/state.ts";
 import { announceAll } from "../memory/task-state.ts";
 import { answerAfter, type Later, suspension, sweep } from "../requests/sweep.ts";
 import { unparkFrom } from "../tasks/task-parking.ts";
@@ -47,8 +47,13 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
   const { tenantId: id } = command;
   if (state.tenants.has(id))
     return refuse("tenant_exists", "There is a tenant of this id already.", { field: "tenant_id" });
+  const tenant = addTenant(state, id, now, now);
+  return { type: "tenant", tenant: tenant.record, created: true };
+}
+
+export function addTenant(state: State, id: string, createdAt: Millis, now: Millis): TenantEntry {
   const tenant = createTenantEntry(
-    { id, suspended: false, suspendReason: null, settings: settingsDefault, quotas: quotasDefault, createdAt: now },
+    { id, suspended: false, suspendReason: null, settings: settingsDefault, quotas: quotasDefault, createdAt },
     {
       tenant: id,
       fence: 0,
@@ -70,7 +75,7 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
   changed(turn, tenant);
   changed(turn, tenant.counters);
   emit(turn, { type: "tenant.created", tenant: id, at: now });
-  return { type: "tenant", tenant: tenant.record, created: true };
+  return tenant;
 }
 
 /** Suspending ends all that the tenant has and refuses what is new (W9) until it is resumed. */

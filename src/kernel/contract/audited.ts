@@ -54,6 +54,7 @@ export const audited = {
   cell_ended: false,
   forget_ends: false,
   note_key_uses: false,
+  adopt_directory: false,
   renew_agent_token: false,
   create_task: false,
   poll_tasks: false,

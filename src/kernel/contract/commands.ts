@@ -42,11 +42,12 @@ import {
   workerId,
 } from "./inputs.ts";
 import { limits } from "./limits.ts";
-import { type KeyScopes, keyScopes, policyId, policyInput } from "./policy-records.ts";
+import { type KeyScopes, keyScopes, policy, policyId, policyInput } from "./policy-records.ts";
 import {
   cellBinding,
   cellEndCodes,
   cellResource,
+  key,
   type Role,
   resolutionStrategies,
   roles,
@@ -154,6 +155,9 @@ export const keyInput = {
 /** When a key was last shown. */
 const keyUse = { keyId, at: time() };
 export interface KeyUse extends Values<typeof keyUse> {}
+
+/** A tenant as the directory has it: that it exists. What operators set for it is its own shard's. */
+const listedTenant = { tenantId, createdAt: time() };
 
 export const commands = {
   register_agent: {
@@ -295,6 +299,8 @@ export const commands = {
   assign_name: { keyId, name: flat(ownedName) },
   /** Only the server itself sends it. */
   note_key_uses: { uses: list(record(keyUse)) },
+  /** What the directory's shard has, as a whole: the tenants of this shard, and all keys and policies. Only the server sends it. */
+  adopt_directory: { tenants: list(record(listedTenant)), keys: list(record(key)), policies: list(record(policy)) },
 } satisfies Readonly<Record<string, Fields>>;
 
 type Of<K extends keyof typeof commands> = CommandOf<typeof commands, K>;
@@ -334,6 +340,7 @@ export type DeletePolicy = Of<"delete_policy">;
 export type RotateKey = Of<"rotate_key">;
 export type AssignName = Of<"assign_name">;
 export type NoteKeyUses = Of<"note_key_uses">;
+export type AdoptDirectory = Of<"adopt_directory">;
 export type PauseAgent = Of<"pause_agent" | "unpause_agent">;
 export type ReportBinding = Of<"bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed">;
 export type SuspendTenant = Of<"suspend_tenant" | "resume_tenant">;

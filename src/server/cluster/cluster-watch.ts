@@ -1,0 +1,88 @@
+/** Who leads which shard, and which servers are there: one statement for all shards, shared by all who ask at the same time. */
+import type { Database, PgRow } from "../../store/postgres-connection.ts";
+import { isKnownSql, leaderIn } from "../../store/postgres-leading.ts";
+import type { Leader } from "../../store/store.ts";
+import { markOf } from "./directory.ts";
+import { directoryShard } from "./shards.ts";
+
+/** A server that did not report for this long gets no shards: sooner than it is shown as gone, because shards wait for it. */
+const silentMsMax = 2_500;
+
+interface Watched {
+  readonly leader: Leader | null;
+  /** By the monotonic clock, since when it was seen without a leader. */
+  readonly vacantSince: number | null;
+  readonly resignEpoch: number;
+}
+
+export class ClusterWatch {
+  readonly #db: Database;
+  readonly #leaseMs: number;
+  readonly #onRead: (directoryMark: string) => void;
+  #reading: Promise<void> | null = null;
+  #shards: readonly Watched[] = [];
+  #servers: readonly string[] = [];
+
+  constructor(db: Database, leaseMs: number, onRead: (directoryMark: string) => void) {
+    this.#db = db;
+    this.#leaseMs = leaseMs;
+    this.#onRead = onRead;
+  }
+
+  /** Those that may lead and have reported lately. */
+  get servers(): readonly string[] {
+    return this.#servers;
+  }
+
+  get shards(): readonly Watched[] {
+    return this.#shards;
+  }
+
+  leaderOf(shard: number): Leader | null {
+    return this.#shards[shard]?.leader ?? null;
+  }
+
+  /** Every part of it is conditional where it is acted on, so that an answer may be a little old. */
+  async watch(shard: number): Promise<Leader | null> {
+    await this.read();
+    return this.leaderOf(shard);
+  }
+
+  read(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { schema } = this.#db;
+    const rows = await this.#db.read(
+      `SELECT shard, server, url, epoch, number, restores, resign_epoch, ${isKnownSql}::int AS is_known,
+         ${millis("lease_until - clock_timestamp()")} AS left_ms, ${millis("led_since")} AS since
+       FROM ${schema}.shards
+       UNION ALL
+       SELECT -1, server, url, 0, 0, 0, 0, 0, 0, 0 FROM ${schema}.servers
+       WHERE may_lead = 1 AND seen_at > clock_timestamp() - ${silentMsMax} * interval '1 millisecond'
+       ORDER BY 1, 2`,
+      [],
+      this.#leaseMs,
+    );
+    const isShard = ({ shard }: PgRow): boolean => Number(shard) >= 0;
+    const before = this.#shards;
+    this.#shards = rows.filter(isShard).map((row, shard) => watchedFrom(row, before[shard]));
+    this.#servers = rows.filter((row) => !isShard(row)).map(({ server }) => String(server));
+    const directory = rows.find(({ shard }) => Number(shard) === directoryShard);
+    if (directory !== undefined) this.#onRead(markOf(directory));
+  }
+}
+
+function watchedFrom(row: PgRow, before: Watched | undefined): Watched {
+  const leader = leaderIn(row);
+  const vacantSince = leader === null ? (before?.vacantSince ?? performance.now()) : null;
+  return { leader, vacantSince, resignEpoch: Number(row["resign_epoch"]) };
+}
+
+function millis(time: string): string {
+  return `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
+}
