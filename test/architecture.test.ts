@@ -125,7 +125,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     cells: ["answering", "queries"],
     mcp: [".", "answering", "auth", "http"],
     operating: ["answering", "http", "queries"],
-    cluster: [".", "answering", "config", "http"],
+    cluster: [".", "answering", "auth", "config", "http"],
     // The page and how a browser signs in.
     dashboard: ["auth", "http"],
   },

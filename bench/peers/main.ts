@@ -141,7 +141,7 @@ async function startOursOnPostgres(): Promise<PeerServer> {
     await database.stop();
     removeFolder(folder);
   };
-  const settings = ["--store", database.address, "--master-key-file", keyFile];
+  const settings = ["--store", database.address, "--master-key-file", keyFile, "--shards", "1"];
   const { port, stop } = await startLeasehold(folder, null, [], settings).catch(async (error: unknown) => {
     await end();
     throw error;

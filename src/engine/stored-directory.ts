@@ -1,6 +1,6 @@
 /** The directory as its shard has stored it: what the other shards adopt. */
 import type { Policy } from "../kernel/contract/policy-records.ts";
-import type { Key, Millis } from "../kernel/contract/records.ts";
+import type { Key, Millis, Tenant } from "../kernel/contract/records.ts";
 import type { LiveRow } from "../store/store.ts";
 import { readRecord } from "./codec/record-text.ts";
 import type { SecretBox } from "./engine-types.ts";
@@ -41,4 +41,15 @@ export function readDirectory(
     else if (stored.kind === "policy") policies.push(stored.record);
   }
   return secret === null ? null : { secret, tenants, keys, policies };
+}
+
+/** The tenants among stored rows, each with the shard that has stored it. */
+export function readTenants(
+  rows: readonly (Omit<LiveRow, "kind"> & { readonly shard: number })[],
+): readonly { readonly shard: number; readonly tenant: Tenant }[] {
+  return rows.map(({ shard, n, body }) => {
+    const stored = readRecord("tenant", body, n);
+    if (stored.kind !== "tenant") throw new TypeError("a tenant is read as a tenant");
+    return { shard, tenant: stored.record };
+  });
 }

@@ -29,16 +29,16 @@ import { createEventStreams } from "./events/sse.ts";
 import { Connections } from "./http/connections.ts";
 import { createGate } from "./http/edge.ts";
 import type { HandOver } from "./http/hand-over.ts";
-import { createHttp } from "./http/http.ts";
+import { createHttp, type Elsewhere } from "./http/http.ts";
 import { createEdges } from "./http/own-routes.ts";
 import { SlowReaders } from "./http/slow-readers.ts";
 import { takeUpgrades } from "./http/upgrades.ts";
 import { createMcp } from "./mcp/routes.ts";
 import { createBackup } from "./operating/backup.ts";
-import { createMetrics } from "./operating/metrics.ts";
+import { createMetrics, type Metrics } from "./operating/metrics.ts";
 import { startPruning } from "./operating/pruning.ts";
 import { findTracing } from "./operating/tracing.ts";
-import { createService } from "./service.ts";
+import { createService, type Place } from "./service.ts";
 import type { RunningServer } from "./start.ts";
 import { createStreamServer } from "./stream/stream.ts";
 
@@ -59,14 +59,13 @@ export async function composeServer(
 ): Promise<RunningServer> {
   const { host, port, log, requestTimeoutMs, tlsCa: ca, artifactsFolder = folder } = config;
   const { tlsCert: cert, tlsKey: key, tlsReloadMs, behindProxy } = config;
-  const tls = cert === null || key === null ? null : new ReloadingTls({ cert, key, ca }, log);
+  // What hands connections over has ended TLS.
+  const tls = front !== null || cert === null || key === null ? null : new ReloadingTls({ cert, key, ca }, log);
+  const shard = front?.place ?? null;
   // The secret is another one after a restore, and then no older token is good (S6).
   const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
-  const owner = config.ownerOnly ? new OwnerCredential(engine.secret) : null;
-  const artifactFiles = new ArtifactFiles(join(artifactsFolder, "artifacts"), {
-    bytesMax: config.artifactBytesMax,
-    totalBytesMax: config.artifactsTotalBytesMax,
-  });
+  const owner = config.ownerOnly ? new OwnerCredential(shard?.sessionSecret() ?? engine.secret) : null;
+  const artifactFiles = front?.artifacts ?? openArtifacts(artifactsFolder, config);
   const service = createService(
     engine,
     { ...ratesOf(config), agentTokenMs: config.agentTokenMs },
@@ -74,6 +73,7 @@ export async function composeServer(
     log,
     artifactFiles,
     owner,
+    shard,
   );
   // Behind a proxy everybody comes from this machine, or from the proxy's (M6).
   const onLoopback = isLoopback(host) && behindProxy.length === 0;
@@ -85,6 +85,7 @@ export async function composeServer(
   const gate = createGate({ ...config, handOver: front?.handOver ?? null });
   const readers = createReaders(service, onLoopback);
   const connections = new Connections(service.uses, config);
+  const elsewhere = front?.elsewhere?.(connections) ?? null;
   const slowReaders = new SlowReaders(connections, service.uses, service.counts, config);
   service.uses.unreadOf = (tenant) => slowReaders.unread(tenant);
   const { signOfLifeMs } = config;
@@ -97,7 +98,8 @@ export async function composeServer(
     term: cluster,
   };
   service.tracing = await findTracing(version);
-  const metrics = createMetrics(service, counts, version);
+  const ownMetrics = createMetrics(service, counts, version);
+  const metrics = front?.metrics?.(ownMetrics) ?? ownMetrics;
   const staged = new StagedArtifacts(join(artifactsFolder, "staged"), artifactFiles, config.artifactBytesMax);
   const mcp = createMcp({
     service,
@@ -128,6 +130,7 @@ export async function composeServer(
       page: createPage(version),
     }),
     tls: tls?.options ?? null,
+    elsewhere,
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
   });
@@ -140,6 +143,7 @@ export async function composeServer(
     streams,
     cells: service.cells,
     isStillKnown: readers.isStillKnown,
+    elsewhere,
     lookEveryMs: config.signOfLifeMs,
     cellCertificate: ca === null ? "none" : config.tlsCellNames ? "named" : "any",
   });
@@ -227,7 +231,23 @@ export interface ServerFront {
   readonly origin: string;
   readonly cluster: Cluster;
   readonly handOver: HandOver;
+  /** Absent: there is one shard. */
+  readonly place?: Place;
+  readonly elsewhere?: (connections: Connections) => Elsewhere;
+  /** The same for all shards of a server, which count them together. */
+  readonly artifacts?: ArtifactFiles;
+  readonly metrics?: (own: Metrics) => Metrics;
   hand(server: HttpServer | SecureServer | null): void;
+}
+
+/** `isShared`: others work in the folder too. */
+export function openArtifacts(
+  folder: string,
+  { artifactBytesMax, artifactsTotalBytesMax }: Pick<Config, "artifactBytesMax" | "artifactsTotalBytesMax">,
+  isShared = false,
+): ArtifactFiles {
+  const limits = { bytesMax: artifactBytesMax, totalBytesMax: artifactsTotalBytesMax, isShared };
+  return new ArtifactFiles(join(folder, "artifacts"), limits);
 }
 
 function ratesOf({ rateLimit, rateBurst, tenantRateLimit, authFailureLimit }: Omit<Config, "store">): RateLimits {

@@ -21,7 +21,8 @@ import { runRotate } from "./cells/token-keys.ts";
 import { runBulkTasks } from "./operating/bulk-tasks.ts";
 import { runQuery } from "./queries/queries.ts";
 import { runReceipt, runReceipts } from "./receipts/receipts.ts";
-import type { Caller, Service } from "./service.ts";
+import { directoryOperations } from "./cluster/shards.ts";
+import type { Caller, Place, Service } from "./service.ts";
 import { runCreateTask, runCreateTasks } from "./tasks/creating-tasks.ts";
 import { runPoll } from "./tasks/polls.ts";
 
@@ -62,6 +63,14 @@ export function dispatch(
       return null;
     }
   }
+  const { place } = service;
+  if (place !== null) {
+    const elsewhere = place.whyElsewhere(operation, input, caller);
+    if (elsewhere !== null) {
+      respond(elsewhere);
+      return null;
+    }
+  }
   const { address } = caller;
   const isNoted = operation.isAudited && address !== undefined;
   const sender = { tenant, actor: isNoted ? { ...actor, address } : actor, entropy: unstamped };
@@ -77,9 +86,21 @@ export function dispatch(
     return null;
   }
   const command = operation.decode(input, sender);
+  if (place !== null && directoryOperations.has(name))
+    return run({ service, operation, input, command, caller, respond: (answer) => void spread(place, respond, answer) });
+  return run({ service, operation, input, command, caller, respond });
+}
+
+/** Who was answered may act on it at once, in another shard too. */
+async function spread(place: Place, respond: Respond, answer: Answer): Promise<void> {
+  if (answer.status < 400) await place.spread();
+  respond(answer);
+}
+
+function run({ service, operation, input, command, caller, respond }: RunRequest): (() => void) | null {
   // The table gives each type the run for it.
-  const run = runs[command.type] as Run | undefined;
-  if (run !== undefined) return run({ service, operation, input, command, caller, respond });
+  const own = runs[command.type] as Run | undefined;
+  if (own !== undefined) return own({ service, operation, input, command, caller, respond });
   // The table has a run for each that is not a command of the kernel.
   const plain = command as Command;
   service.engine.submit(plain, new CommandRun(service, operation, plain, respond));

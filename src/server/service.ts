@@ -1,8 +1,10 @@
 /** What every edge of the server shares. */
 import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/engine-types.ts";
-import type { Actor } from "../kernel/contract/commands.ts";
-import type { Millis } from "../kernel/contract/records.ts";
+import type { Actor, KeyUse } from "../kernel/contract/commands.ts";
+import type { Millis, Tenant } from "../kernel/contract/records.ts";
+import type { Answer } from "../protocol/answers/answer.ts";
+import type { Input, Operation } from "../protocol/operation.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { Counts, type RequestKeys, RequestWatch, requestKeysOf } from "./answering/command-run.ts";
 import { TenantUses } from "./answering/tenant-use.ts";
@@ -44,6 +46,8 @@ export interface Service {
   readonly counts: Counts;
   /** Null: no SDK of OpenTelemetry is registered. */
   tracing: Tracing | null;
+  /** Where tenants are spread over several shards: which of them this is; null: there is one. */
+  readonly place: Place | null;
   /** Set when the server begins to shut down: requests that come then are refused. */
   isClosing: boolean;
   readonly log: EngineLog;
@@ -65,6 +69,23 @@ export interface Caller {
   readonly csrf?: string | undefined;
 }
 
+/** Of several shards, the one whose leader this is. What another one decides is refused here, however it came. */
+export interface Place {
+  readonly shard: number;
+  /** What sessions are signed with on all of them. */
+  readonly sessionSecret: () => string;
+  /** Whether this shard decides what the tenant has. */
+  takes(tenant: string): boolean;
+  /** An answer where another shard decides the operation. */
+  whyElsewhere(operation: Operation, input: Input, caller: Caller): Answer | null;
+  /** The tenants of all shards, as they are stored. */
+  tenants(): Promise<readonly Tenant[]>;
+  /** Hands the uses of keys to the directory's shard; there, returns those of all shards. */
+  exchangeUses(uses: readonly KeyUse[]): Promise<readonly KeyUse[]>;
+  /** After a change of the directory: the shards that this server leads know it when this resolves. */
+  spread(): Promise<void>;
+}
+
 export function createService(
   engine: Engine,
   { agentTokenMs, ...rates }: RateLimits & { readonly agentTokenMs: number },
@@ -72,6 +93,7 @@ export function createService(
   log: EngineLog,
   artifacts: ArtifactFiles,
   owner: OwnerCredential | null = null,
+  place: Place | null = null,
 ): Service {
   const tokens = new LeaseTokens(masterKeys);
   const uses = new TenantUses(engine);
@@ -91,7 +113,7 @@ export function createService(
     keys,
     owner,
     agentTokens,
-    sessions: new Sessions(engine, keys, agentTokens, owner),
+    sessions: new Sessions(engine, keys, agentTokens, owner, place?.sessionSecret ?? null),
     events: new EventHub(engine),
     meters,
     limiter: new RateLimiter(rates.credential),
@@ -100,6 +122,7 @@ export function createService(
     artifacts,
     counts: new Counts(),
     tracing: null,
+    place,
     isClosing: false,
     log,
   };

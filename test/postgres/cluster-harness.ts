@@ -23,7 +23,8 @@ export interface ServerProcess {
   readonly child: ChildProcess;
 }
 
-export async function testCluster(t: TestContext, base?: string): Promise<TestCluster> {
+/** With one shard, except where shards are what is tested. */
+export async function testCluster(t: TestContext, base?: string, shards = 1): Promise<TestCluster> {
   const data = await testSchema(base);
   const folder = mkdtempSync(join(tmpdir(), "leasehold-cluster-"));
   const masterKeyFile = join(folder, "master.key");
@@ -34,7 +35,7 @@ export async function testCluster(t: TestContext, base?: string): Promise<TestCl
     await data.drop().catch(() => undefined);
     rmSync(folder, { recursive: true });
   });
-  const common = { port: 0, store: data.url, masterKeyFile, data: folder, shutdownTimeoutMs: 1_000 };
+  const common = { port: 0, store: data.url, masterKeyFile, data: folder, shutdownTimeoutMs: 1_000, shards };
   return {
     data,
     masterKeyFile,
@@ -44,7 +45,7 @@ export async function testCluster(t: TestContext, base?: string): Promise<TestCl
       return server;
     },
     spawn: async (flags = []) => {
-      const args = ["--port", "0", "--store", data.url, "--master-key-file", masterKeyFile, "--data", folder];
+      const args = ["--port", "0", "--store", data.url, "--master-key-file", masterKeyFile, "--data", folder, "--shards", String(shards)];
       const child = spawn(process.execPath, ["src/main.ts", "serve", ...args, ...flags], {
         stdio: ["ignore", "pipe", "ignore"],
       });

@@ -51,9 +51,9 @@ async function passOnTo(t: TestContext, answer: Answering = (_request, response)
     leaderUrl: () => leaderUrl.current,
     gate,
     server: parserOptions,
-    tls: null,
     ca: null,
     handOver,
+    route: () => 0,
   });
   passOn.server.listen(0, "127.0.0.1");
   await once(passOn.server, "listening");

@@ -13,6 +13,8 @@ export interface ArtifactLimits {
   /** Of one artifact, and of all together. */
   readonly bytesMax: number;
   readonly totalBytesMax: number;
+  /** Others write into the folder at the same time: what is unfinished may be theirs. */
+  readonly isShared?: boolean;
 }
 
 export interface StoredArtifact {
@@ -254,7 +256,8 @@ export class ArtifactFiles {
   /** Once, when it is first needed; what an earlier run did not finish is removed first. */
   private count(): Promise<unknown> {
     this.counted ??= (async () => {
-      await rm(join(this.folder, unfinishedName), { recursive: true, force: true });
+      if (this.limits.isShared === true) await this.sweepUnfinished();
+      else await rm(join(this.folder, unfinishedName), { recursive: true, force: true });
       const counted = new Map<string, ArtifactUse>();
       for await (const { tenant, size } of this.all()) addTo(counted, tenant, size);
       this.uses.set(counted);

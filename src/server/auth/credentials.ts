@@ -193,7 +193,8 @@ export interface AgentIdentity {
   readonly expiresAt: Millis;
 }
 
-const prefix = "lha2.";
+export const agentTokenPrefix = "lha2.";
+const prefix = agentTokenPrefix;
 const withoutKey = "-";
 
 export function mintAgentToken(secret: string, identity: AgentIdentity): string {
@@ -219,6 +220,11 @@ export function readAgentToken(secret: string, token: string): AgentIdentity | n
     secret: keyId === withoutKey ? null : { keyId, generation: Number(generation) },
     expiresAt: Number(expiresAt),
   };
+}
+
+/** Which tenant it says it is for, whether it is good or not. */
+export function tenantInToken(token: string): string {
+  return token.slice(prefix.length).split(".", 1)[0] ?? "";
 }
 
 function sumOf(secret: string, text: string): string {

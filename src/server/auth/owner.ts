@@ -20,6 +20,8 @@ export const ownOperator: Caller = {
 
 const owner: Caller = { ...ownOperator, secret: ownerSecret };
 
+export const ownerTokenPrefix = "lho1.";
+
 export class OwnerCredential {
   private readonly token: string;
   private url: string | null = null;
@@ -27,7 +29,7 @@ export class OwnerCredential {
   missing: Answer = errorAnswer("unauthorized", "The server is starting; try again.");
 
   constructor(secret: string) {
-    this.token = `lho1.${createHmac("sha256", secret).update("owner").digest("base64url")}`;
+    this.token = `${ownerTokenPrefix}${createHmac("sha256", secret).update("owner").digest("base64url")}`;
   }
 
   /** Once the server listens, and its address is known. */

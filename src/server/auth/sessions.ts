@@ -35,6 +35,12 @@ interface SignedOut {
   through: Millis;
 }
 
+export interface SignedOutSession {
+  readonly id: string;
+  readonly until: Millis;
+  readonly keyId: string;
+}
+
 interface Link {
   readonly secret: KeySecret;
   readonly until: Millis;
@@ -47,12 +53,23 @@ export class Sessions {
   private readonly keys: Keys;
   private readonly agentTokens: AgentTokens;
   private readonly owner: OwnerCredential | null;
+  /** Where there are several shards, one for all of them. */
+  private readonly secretOfAll: (() => string) | null;
+  /** Told of each session that is signed out, where other servers have to know. */
+  onSignedOut: ((session: SignedOutSession) => void) | null = null;
   /** By key, the links that it made, the oldest first. */
   private readonly links = new Map<string, Map<string, Link>>();
   private readonly signedOut = new Map<string, SignedOut>();
 
-  constructor(engine: Engine, keys: Keys, agentTokens: AgentTokens, owner: OwnerCredential | null) {
+  constructor(
+    engine: Engine,
+    keys: Keys,
+    agentTokens: AgentTokens,
+    owner: OwnerCredential | null,
+    secretOfAll: (() => string) | null = null,
+  ) {
     this.engine = engine;
+    this.secretOfAll = secretOfAll;
     this.keys = keys;
     this.agentTokens = agentTokens;
     this.owner = owner;
@@ -123,13 +140,19 @@ export class Sessions {
 
   private signOut(shown: string): void {
     const session = this.read(shown);
+    if (session === null || this.engine.now() >= session.until) return;
+    const { id, until, secret } = session;
+    this.noteSignedOut({ id, until, keyId: secret.keyId });
+    this.onSignedOut?.({ id, until, keyId: secret.keyId });
+  }
+
+  noteSignedOut(session: SignedOutSession): void {
     const now = this.engine.now();
-    if (session === null || now >= session.until) return;
     for (const [keyId, { sessions, through }] of this.signedOut) {
       for (const [id, until] of sessions) if (now >= until) sessions.delete(id);
       if (sessions.size === 0 && now >= through) this.signedOut.delete(keyId);
     }
-    const { keyId } = session.secret;
+    const { keyId } = session;
     const known = this.signedOut.get(keyId) ?? { sessions: new Map<string, Millis>(), through: 0 };
     this.signedOut.set(keyId, known);
     known.sessions.set(session.id, session.until);
@@ -177,11 +200,12 @@ export class Sessions {
     return this.keys.goodUntil(secret) > this.engine.now() ? this.keys.ofSecret(secret) : null;
   }
 
-  /** Its own for each data set: cookies do not tell ports apart, and two servers may be on one machine. */
+  private get secret(): string {
+    return this.secretOfAll?.() ?? this.engine.secret;
+  }
+
   private cookieName(): string {
-    return `leasehold_${hashSecret(`cookie\n${this.engine.secret}`)
-      .slice(0, 8)
-      .replaceAll(/[^A-Za-z0-9]/g, "x")}`;
+    return cookieNameOf(this.secret);
   }
 
   private cookie(value: string, seconds: number, isSecure: boolean): string {
@@ -190,8 +214,25 @@ export class Sessions {
   }
 
   private sum(purpose: "session" | "csrf", named: string): string {
-    return createHmac("sha256", this.engine.secret).update(`${purpose}\n${named}`).digest("base64url");
+    return createHmac("sha256", this.secret).update(`${purpose}\n${named}`).digest("base64url");
   }
+}
+
+/** Its own for each data set: cookies do not tell ports apart, and two servers may be on one machine. */
+function cookieNameOf(secret: string): string {
+  return `leasehold_${hashSecret(`cookie\n${secret}`)
+    .slice(0, 8)
+    .replaceAll(/[^A-Za-z0-9]/g, "x")}`;
+}
+
+/** What a browser shows of sessions on this data, good or not. */
+export function sessionsIn(cookies: string, secret: string): readonly string[] {
+  return cookieValues(cookies, cookieNameOf(secret));
+}
+
+/** The key that a session says it stands for. */
+export function keyIdInSession(shown: string): string {
+  return shown.slice(prefix.length).split(".", 1)[0] ?? "";
 }
 
 export function isSame(shown: string, expected: string): boolean {

@@ -16,15 +16,9 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from "node:http";
-import {
-  createServer as createSecureServer,
-  request as httpsRequest,
-  Agent as SecureAgent,
-  type Server as SecureServer,
-} from "node:https";
+import { request as httpsRequest, Agent as SecureAgent } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { TlsOptions } from "node:tls";
 import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { isLoopback } from "../../trust/loopback.ts";
 import { pipelinedMax } from "../http/connections.ts";
@@ -32,11 +26,12 @@ import { type Gate, sendAnswer, sendRaw } from "../http/edge.ts";
 import { type HandOver, passedOnHeader } from "../http/hand-over.ts";
 
 export interface PassOnOptions {
-  /** Where the leader is; null: nobody leads, or nobody knows where. */
-  readonly leaderUrl: () => string | null;
+  /** Where a shard's leader is; null: nobody leads it, or nobody knows where. */
+  readonly leaderUrl: (shard: number) => string | null;
+  /** Which shard's leader a request is for. */
+  readonly route: (request: IncomingMessage) => number | Promise<number>;
   readonly gate: Gate;
   readonly server: ServerOptions;
-  readonly tls: TlsOptions | null;
   /** The certificates that a leader's is checked against, beside the usual ones. */
   readonly ca: string | null;
   /** How the leader learns who the client is. */
@@ -75,7 +70,11 @@ const tooManyPipelined = errorAnswer(
 );
 
 export interface PassOn {
-  readonly server: Server | SecureServer;
+  /** Takes connections of clients that no term of this server takes. */
+  readonly server: Server;
+  /** Passes one request on, from whichever server it came to. */
+  request(request: IncomingMessage, response: ServerResponse, shard: number): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, shard: number): void;
   close(): void;
 }
 
@@ -83,64 +82,68 @@ export interface PassOn {
 const lookMs = 250;
 
 export function createPassOn(options: PassOnOptions): PassOn {
-  const lines = new Map<Socket, Line>();
-  /** What is under way, by the address that it was sent to. */
-  const underWay = new Map<Duplex | ClientRequest, string>();
-  const track = (one: Duplex | ClientRequest, to: URL): void => {
-    underWay.set(one, to.origin);
+  const clients = new Map<Socket, Client>();
+  /** What is under way, by the shard and the address that it was sent to. */
+  const underWay = new Map<Duplex | ClientRequest, { readonly shard: number; readonly origin: string }>();
+  const track = (one: Duplex | ClientRequest, { origin }: URL, shard: number): void => {
+    underWay.set(one, { shard, origin });
     one.once("close", () => underWay.delete(one));
   };
   // One that is deposed answers nothing any more, and if it is paused or cut off it does not say so either.
   const looking = setInterval(() => {
-    const url = underWay.size === 0 ? null : options.leaderUrl();
-    if (url === null) return;
-    const { origin } = new URL(url);
-    for (const [one, to] of underWay) if (to !== origin) one.destroy();
+    for (const [one, { shard, origin }] of underWay) {
+      const url = options.leaderUrl(shard);
+      if (url !== null && new URL(url).origin !== origin) one.destroy();
+    }
   }, lookMs);
   looking.unref();
-  const lineOf = (socket: Socket, protocol: string): Line => {
-    const known = lines.get(socket);
-    if (known?.protocol === protocol) return known;
-    known?.agent.destroy();
+  const clientOf = (socket: Socket): Client => {
+    const known = clients.get(socket);
+    if (known !== undefined) return known;
+    const client: Client = { agents: new Map(), underWay: 0 };
+    clients.set(socket, client);
+    socket.once("close", () => {
+      for (const agent of client.agents.values()) agent.destroy();
+      clients.delete(socket);
+    });
+    return client;
+  };
+  const agentTo = ({ agents }: Client, { protocol }: URL, shard: number): Agent | SecureAgent => {
+    const name = `${protocol} ${shard}`;
+    const known = agents.get(name);
+    if (known !== undefined) return known;
     const one = { keepAlive: true, maxSockets: 1 };
     const ca = options.ca === null ? {} : { ca: options.ca };
     const agent = protocol === "https:" ? new SecureAgent({ ...one, ...ca }) : new Agent(one);
-    const line: Line = { protocol, agent, underWay: 0 };
-    if (known === undefined) {
-      socket.once("close", () => {
-        lines.get(socket)?.agent.destroy();
-        lines.delete(socket);
-      });
-    }
-    lines.set(socket, line);
-    return line;
+    agents.set(name, agent);
+    return agent;
   };
-  const target = (request: IncomingMessage): URL | Answer => {
+  const target = (request: IncomingMessage, shard: number): URL | Answer => {
     const refused = options.gate.check(request);
     if (refused !== null) return refused;
-    const url = options.leaderUrl();
+    const url = options.leaderUrl(shard);
     return url === null || request.headers[passedOnHeader] !== undefined ? noLeader : new URL(url);
   };
-  const send = (request: IncomingMessage, to: URL, more: Readonly<Record<string, string>>) => {
+  const send = (request: IncomingMessage, to: URL, shard: number, more: Readonly<Record<string, string>>) => {
     const isSecure = to.protocol === "https:";
+    const headers = headersFor(request, to, shard, options);
     return (isSecure ? httpsRequest : httpRequest)({
       ...{ host: to.hostname.replace(/^\[|\]$/g, ""), port: to.port || (isSecure ? 443 : 80) },
-      ...{ method: request.method, path: request.url, headers: { ...headersFor(request, to, options), ...more } },
-      agent: lineOf(request.socket, to.protocol).agent,
+      ...{ method: request.method, path: request.url, headers: { ...headers, ...more } },
+      agent: agentTo(clientOf(request.socket), to, shard),
     });
   };
-  const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const own = ownAnswer(request, options.leaderUrl());
-    const to = own ?? target(request);
+  const passRequest = (request: IncomingMessage, response: ServerResponse, shard: number): void => {
+    const to = target(request, shard);
     if (!(to instanceof URL)) return void refuse(request, response, to);
-    const line = lineOf(request.socket, to.protocol);
-    if (line.underWay >= pipelinedMax) {
+    const client = clientOf(request.socket);
+    if (client.underWay >= pipelinedMax) {
       response.shouldKeepAlive = false;
       return void sendAnswer(response, tooManyPipelined);
     }
-    line.underWay++;
-    const passed = send(request, to, framingOf(request));
-    track(passed, to);
+    client.underWay++;
+    const passed = send(request, to, shard, framingOf(request));
+    track(passed, to, shard);
     passed.on("response", (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.rawHeaders.length > 0 ? endToEnd(answer.rawHeaders) : []);
       // At once: an event stream's head is what its reader waits for.
@@ -162,25 +165,20 @@ export function createPassOn(options: PassOnOptions): PassOn {
       else refuse(request, response, isSent && mayChange(request) ? outcomeUnknown : noLeader);
     });
     response.on("close", () => {
-      line.underWay--;
+      client.underWay--;
       // What is whole leaves the connection to the next request.
       if (!(response.writableFinished && request.complete)) passed.destroy();
     });
     request.pipe(passed);
   };
-  const server =
-    options.tls === null
-      ? createServer(options.server, handle)
-      : createSecureServer({ ...options.server, ...options.tls }, handle);
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on("error", () => socket.destroy());
-    const to = target(request);
+  const passUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer, shard: number): void => {
+    const to = target(request, shard);
     if (!(to instanceof URL)) return sendRaw(socket, to);
-    const passed = send(request, to, { connection: "Upgrade", upgrade: String(request.headers.upgrade) });
-    track(passed, to);
+    const passed = send(request, to, shard, { connection: "Upgrade", upgrade: String(request.headers.upgrade) });
+    track(passed, to, shard);
     passed.on("upgrade", (answer, far, first) => {
       underWay.delete(passed);
-      track(far, to);
+      track(far, to, shard);
       join(socket, head, far, first, rawHead(answer));
     });
     passed.on("response", (answer) => {
@@ -190,21 +188,43 @@ export function createPassOn(options: PassOnOptions): PassOn {
     passed.on("error", () => sendRaw(socket, noLeader));
     socket.on("close", () => passed.destroy());
     passed.end();
+  };
+  const server = createServer(options.server, (request, response) => {
+    onRoute(options.route(request), (shard) => {
+      if (request.socket.destroyed) return;
+      const own = ownAnswer(request, options.leaderUrl(shard));
+      if (own !== null) refuse(request, response, own);
+      else passRequest(request, response, shard);
+    });
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    onRoute(options.route(request), (shard) => {
+      if (!request.socket.destroyed) passUpgrade(request, socket, head, shard);
+    });
   });
   return {
     server,
+    request: passRequest,
+    upgrade: passUpgrade,
     close: () => {
       clearInterval(looking);
       server.closeAllConnections();
-      for (const { agent } of lines.values()) agent.destroy();
+      for (const { agents } of clients.values()) for (const agent of agents.values()) agent.destroy();
     },
   };
 }
 
-/** To the leader, for one connection of a client. */
-interface Line {
-  readonly protocol: string;
-  readonly agent: Agent | SecureAgent;
+/** At once where it is known. */
+function onRoute(found: number | Promise<number>, then: (shard: number) => void): void {
+  if (typeof found === "number") then(found);
+  else void found.then(then);
+}
+
+/** A connection of a client, with one of its own to the leader of each shard that it has asked for. */
+interface Client {
+  /** By protocol and shard: the other side takes a connection for one shard. */
+  readonly agents: Map<string, Agent | SecureAgent>;
   /** Requests whose answers have not left. */
   underWay: number;
 }
@@ -239,6 +259,7 @@ function framingOf({ headers }: IncomingMessage): Record<string, string> {
 function headersFor(
   request: IncomingMessage,
   to: URL,
+  shard: number,
   { gate, handOver }: PassOnOptions,
 ): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
@@ -251,7 +272,7 @@ function headersFor(
   // Who calls from this machine is trusted as this machine is; everybody else comes through a proxy.
   if (!isLoopback(address)) headers["x-forwarded-for"] = before === undefined ? address : `${before}, ${address}`;
   headers["host"] = to.host;
-  headers[passedOnHeader] = handOver.say(request, gate.addressOf(request) ?? "");
+  headers[passedOnHeader] = handOver.say(request, gate.addressOf(request) ?? "", shard);
   return headers;
 }
 

@@ -97,10 +97,13 @@ export class SharedSecrets {
   readonly #key: MasterKey;
   /** What the database has, as this process knows. */
   readonly #known = new Map<string, string>();
+  /** The first shard has the names of a database with one. */
+  readonly #suffix: string;
 
-  constructor(db: Database, key: MasterKey) {
+  constructor(db: Database, key: MasterKey, shard = 0) {
     this.#db = db;
     this.#key = key;
+    this.#suffix = shard === 0 ? "" : `#${shard}`;
   }
 
   /** A server with another key than the others stops here, before it can lead. */
@@ -112,7 +115,7 @@ export class SharedSecrets {
   /** By a leader, before it serves: what is stored replaces what the folder has. */
   async unpack(folder: string): Promise<void> {
     for (const name of files) {
-      const text = await this.#get(name);
+      const text = await this.#get(`${name}${this.#suffix}`);
       if (text === null) continue;
       writeFileSync(join(folder, name), text, { mode: 0o600 });
       this.#known.set(name, text);
@@ -125,7 +128,7 @@ export class SharedSecrets {
       const file = join(folder, name);
       const text = existsSync(file) ? readFileSync(file, "utf8") : null;
       if (text === null || text === this.#known.get(name)) continue;
-      await this.#put(name, text, "DO UPDATE SET sealed = excluded.sealed");
+      await this.#put(`${name}${this.#suffix}`, text, "DO UPDATE SET sealed = excluded.sealed");
       this.#known.set(name, text);
     }
   };

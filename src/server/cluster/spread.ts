@@ -12,16 +12,21 @@ export function mayTake(standing: Standing, server: string, shards: number, vaca
   const own = standing.get(server) ?? 0;
   // A shard without a leader is worse than an uneven spread: another server may be there and unable to lead.
   if (own >= shareOf(standing, shards)) return vacantMs >= beyondShareMs;
-  return own <= Math.min(...standing.values()) || vacantMs >= afterOthersMs;
+  return own <= leastOf(standing) || vacantMs >= afterOthersMs;
 }
 
 /** Whether a server gives one shard away: of those that have the most it is the first, and another has two less, at least. */
 export function isToGive(standing: Standing, server: string): boolean {
   const own = standing.get(server) ?? 0;
-  if (own - Math.min(...standing.values()) < 2) return false;
-  const most = Math.max(...standing.values());
-  const [first] = [...standing].filter(([, count]) => count === most).map(([name]) => name).sort();
-  return first === server;
+  if (own - leastOf(standing) < 2) return false;
+  for (const [name, count] of standing) if (count > own || (count === own && name < server)) return false;
+  return true;
+}
+
+function leastOf(standing: Standing): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const count of standing.values()) least = Math.min(least, count);
+  return least;
 }
 
 function shareOf(standing: Standing, shards: number): number {

@@ -1,29 +1,33 @@
-/** A server on PostgreSQL: it listens at once, leads when it is elected, and passes requests on to the leader otherwise. */
+/** A server on PostgreSQL: it listens at once, leads the shards that it is elected for, and passes other requests on to their leaders. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { Engine } from "../../engine/engine.ts";
 import type { EngineLog } from "../../engine/engine-types.ts";
-import { type CountedLease, Leadership, type Term } from "../../engine/leadership.ts";
-import { openLedgerKey } from "../../ledger/key-file.ts";
-import { eventText } from "../../protocol/watching/event-json.ts";
-import { createPostgresStore } from "../../store/postgres.ts";
-import { Database } from "../../store/postgres-connection.ts";
-import type { Opened, Store } from "../../store/store.ts";
+import type { Leadership } from "../../engine/leadership.ts";
+import { defaultTenant } from "../../engine/recovery.ts";
+import { closeShared, shareConnections } from "../../store/postgres-renewals.ts";
+import { migratePostgres, readShards } from "../../store/postgres-schema.ts";
 import { ReloadingTls } from "../../trust/server-tls.ts";
-import { composeServer, parserOptions, type ServerFront } from "../compose.ts";
-import type { Config } from "../config/config.ts";
+import { openArtifacts, parserOptions } from "../compose.ts";
+import { type Config, ConfigProblem } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { createGate } from "../http/edge.ts";
 import { HandOver } from "../http/hand-over.ts";
 import type { Service } from "../service.ts";
 import type { RunningServer } from "../start.ts";
+import { ClusterWatch } from "./cluster-watch.ts";
 import { checkClock, checkDurability } from "./database-checks.ts";
+import { Directory } from "./directory.ts";
 import { Front } from "./front.ts";
 import { createPassOn } from "./pass-on.ts";
 import { ServerRegistry } from "./registry.ts";
+import { Routing } from "./routing.ts";
 import { MasterKey, SharedSecrets } from "./secrets.ts";
+import { ShardLeaders } from "./shard-leaders.ts";
+import { ShardMetrics } from "./shard-metrics.ts";
+import { beginTerm, type ShardTerm, type TermSetting } from "./shard-term.ts";
+import { directoryShard, shardOfTenant } from "./shards.ts";
 
 export interface ClusterConfig extends Config {
   readonly log: EngineLog;
@@ -33,113 +37,126 @@ export interface ClusterConfig extends Config {
 }
 
 export interface ClusterServer extends RunningServer {
+  /** Of the first shard. */
   readonly leadership: Leadership;
+  readonly leaderships: readonly Leadership[];
 }
+
+/** Of a database that is set up now, where nobody says how many. */
+const shardsDefault = 16;
 
 export async function startClusterServer(config: ClusterConfig): Promise<ClusterServer> {
   const { log, host } = config;
   const key = new MasterKey(config.masterKeyFile);
   const { tlsCert: cert, tlsKey, tlsCa: ca } = config;
   const tls = cert === null || tlsKey === null ? null : new ReloadingTls({ cert, key: tlsKey, ca }, log);
-  const db = new Database({ url: config.store });
+  const shared = shareConnections({ url: config.store }, config.leaderLeaseMs);
   const handOver = new HandOver(key.derive("passed on"));
-  let leadership: Leadership | null = null;
+  const directory = new Directory(shared.elections, key.box("engine"), log);
+  let leaders: ShardLeaders | null = null;
+  const watch = new ClusterWatch(shared.elections, config.leaderLeaseMs, (mark) => {
+    if (watch.shards.length > 1) directory.note(mark);
+    leaders?.balance();
+  });
+  let routing: Routing | null = null;
   const passOn = createPassOn({
-    leaderUrl: () => leadership?.leader?.url ?? null,
+    leaderUrl: (shard) => watch.leaderOf(shard)?.url ?? null,
+    route: (request) => {
+      const found = routing?.find(request) ?? directoryShard;
+      if (found instanceof Promise) return found.then((one) => (one === "any" ? directoryShard : one));
+      return found === "any" ? directoryShard : found;
+    },
     gate: createGate(config),
     server: { ...parserOptions, requestTimeout: config.requestTimeoutMs },
-    tls: tls?.options ?? null,
     ca: ca === null ? null : readFileSync(ca, "utf8"),
     handOver,
   });
-  const front = await Front.listen(passOn.server, config);
+  const { port, connectionsMax, tlsReloadMs } = config;
+  const front = await Front.listen({
+    ...{ port, host, connectionsMax, elsewhere: passOn.server, tls, checksClients: ca !== null },
+    ...(tlsReloadMs !== undefined && { tlsReloadMs }),
+  });
   const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
   const address = addressOf(front, host, tls === null ? "http" : "https");
   const serverUrl = config.advertiseUrl ?? advertised(address);
   const server = randomUUID();
-  const secrets = new SharedSecrets(db, key);
-  const registry = new ServerRegistry(db, { server, url: serverUrl, version, mayLead: !config.noLead });
-  let service: Service | null = null;
+  const mayLead = !config.noLead;
+  const registry = new ServerRegistry(shared.elections, { server, url: serverUrl, version, mayLead });
+  const services = new Map<number, Service>();
+  let shards = 1;
 
-  const begin = async (store: Store, opened: Opened, lease: CountedLease): Promise<Term> => {
-    const over = Promise.withResolvers<unknown>();
-    await secrets.unpack(folder);
-    const engine = new Engine({
-      ...{ store, opened, encodeEvent: eventText, log, onTermOver: over.resolve, secrets: key.box("engine") },
-      ledgerKey: () => openLedgerKey(folder),
-    });
-    await engine.start();
-    lease.now = engine.now;
-    let inner: Parameters<ServerFront["hand"]>[0] = null;
-    const own: ServerFront = {
-      address,
-      handOver,
-      origin: new URL(address.url).origin,
-      cluster: {
-        ...{ store: "postgres", server, epoch: opened.epoch, since: engine.now() },
-        view: () => registry.view(),
-        resign: () => leadership?.resign(),
-      },
-      hand: (server) => {
-        inner = server;
-        if (server === null) front.serving = null;
-      },
+  const start = async (): Promise<ShardLeaders> => {
+    await migratePostgres(shared.elections, config.shards ?? shardsDefault);
+    shards = await readShards(shared.elections);
+    checkShards(config.shards, shards);
+    await checkDurability(shared.elections, config.acceptVolatile, log);
+    await checkClock(shared.elections, config.wall ?? Date.now);
+    await new SharedSecrets(shared.elections, key).check();
+    await registry.start();
+    const isShared = shards > 1;
+    const setting: TermSetting = {
+      ...{ config, key, secretsDb: shared.elections, folder, front, address, handOver, passOn, directory, shards },
+      db: shared.history,
+      routing: new Routing(shards, directory),
+      artifacts: openArtifacts(config.data, config, isShared),
+      metrics: new ShardMetrics(),
+      cluster: { store: "postgres", server, view: () => registry.view(), resign: () => leaders?.resign(null) },
     };
-    const running = await composeServer(
-      engine,
-      { ...config, artifactsFolder: config.data },
-      folder,
-      () => undefined,
-      own,
-    );
-    running.service.tokens.store = () => secrets.store(folder);
-    // New keys are stored before anything that was made with them can leave.
-    await secrets.store(folder).catch(async (fault: unknown) => {
-      await running.abort();
-      throw fault;
+    const made = new ShardLeaders({
+      ...{ shards, url: config.store, shared, server, serverUrl, leaseMs: config.leaderLeaseMs, mayLead },
+      ...{ watch, directory, log },
+      begin: async (shard, store, opened, lease) => {
+        const term: ShardTerm = await beginTerm(setting, shard, { store, opened, lease });
+        services.set(shard, term.service);
+        return term;
+      },
     });
-    service = running.service;
-    if (inner !== null) front.serving = { server: inner, isGood: lease.isGood };
-    return { over: over.promise, now: engine.now, close: () => running.close(), abort: () => running.abort() };
+    leaders = made;
+    if (isShared) {
+      const { routing: own } = setting;
+      routing = own;
+      front.choose = (head) => own.chooseFor(head);
+    }
+    await made.start();
+    return made;
   };
-  const leading = new Leadership({
-    createStore: () => createPostgresStore({ url: config.store, server, serverUrl, leaseMs: config.leaderLeaseMs }),
-    ...{ begin, log, mayLead: !config.noLead },
-  });
-  leadership = leading;
   const release = async (): Promise<void> => {
     passOn.close();
     await front.close();
     await registry.close();
-    await db.close();
+    await closeShared(shared);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    // Makes or checks the schema, before anything else is asked.
-    await leading.prepare();
-    await checkDurability(db, config.acceptVolatile, log);
-    await checkClock(db, config.wall ?? Date.now);
-    await secrets.check();
-    await registry.start();
-    await leading.start();
+    const made = await start();
+    let closing: Promise<void> | null = null;
+    const close = (): Promise<void> => {
+      // Who is about to leave gets no more shards.
+      closing ??= registry.close().then(() => made.close()).then(release);
+      return closing;
+    };
+    return {
+      ...{ address, leadership: made.first, leaderships: made.all, close, abort: close },
+      connections: () => front.size,
+      get service(): Service {
+        const service = services.get(shardOfTenant(defaultTenant, shards)) ?? services.values().next().value;
+        if (service === undefined) throw new Error("this server has not led yet");
+        return service;
+      },
+    };
   } catch (fault) {
-    await leading.close();
+    // Read as what it may have become meanwhile.
+    await (leaders as ShardLeaders | null)?.close();
     await release();
     throw fault;
   }
-  let closing: Promise<void> | null = null;
-  const close = (): Promise<void> => {
-    closing ??= leading.close().then(release);
-    return closing;
-  };
-  return {
-    ...{ address, leadership: leading, close, abort: close },
-    connections: () => front.size,
-    get service(): Service {
-      if (service === null) throw new Error("this server has not led yet");
-      return service;
-    },
-  };
+}
+
+function checkShards(given: number | null, shards: number): void {
+  if (given === null || given === shards) return;
+  throw new ConfigProblem(
+    `the database was set up with ${shards} shard${shards === 1 ? "" : "s"}, for good; leave --shards ${given} out`,
+  );
 }
 
 function addressOf(front: Front, host: string, scheme: string): RunningServer["address"] {

@@ -16,6 +16,7 @@ export interface Setting<T> {
   readonly words: string;
 }
 
+const shardsMax = 128;
 const mebibyte = 2 ** 20;
 const secondMs = 1_000;
 const hourMs = 3_600 * secondMs;
@@ -44,6 +45,9 @@ function integer(min: number, max: number): Reader<number> {
     return { problem: `is ${shown(value)}; give a whole number from ${min} to ${max}` };
   };
 }
+
+/** May be left out. */
+const shardsCount: Reader<number | null> = (value) => (value === null ? { value } : integer(1, shardsMax)(value));
 
 function choice<const T extends string>(values: readonly T[]): Reader<T> {
   return (value) => {
@@ -145,6 +149,12 @@ const table = {
     null,
     file,
     "with PostgreSQL: where other servers reach this one; its own address if absent",
+  ),
+  shards: setting(
+    "N",
+    null,
+    shardsCount,
+    "with PostgreSQL: how many shards a new database gets, for good; 16 if absent",
   ),
   noLead: setting(null, false, onOrOff, "with PostgreSQL: never lead, only pass requests on"),
   leaderLeaseMs: setting(

@@ -31,7 +31,7 @@ export const turnedAwayMax = 100;
 /** Requests of one connection that may wait for the answers before them: each keeps its answer in memory. */
 export const pipelinedMax = 32;
 /** The share of all connections that strangers can have. */
-const strangersShare = 4;
+export const strangersShare = 4;
 
 export class Connections {
   readonly open = new Map<Socket, Connection>();
@@ -98,6 +98,15 @@ export class Connections {
     this.open.delete(connection.socket);
     this.strangers.delete(connection);
     if (this.open.size === 0) this.onGone?.();
+  }
+
+  /** While an answer that comes from elsewhere is under way, the stranger's place is another's. */
+  lend(socket: Socket, response: { once(event: "close", listener: () => void): unknown }): void {
+    const connection = this.open.get(socket);
+    if (connection === undefined || !this.strangers.delete(connection)) return;
+    response.once("close", () => {
+      if (this.open.get(socket) === connection && connection.owner === null) this.strangers.add(connection);
+    });
   }
 
   /** Resolves when there is none left. */

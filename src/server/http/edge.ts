@@ -84,8 +84,8 @@ export function createGate(options: GateOptions): Gate {
     },
     addressOf(request) {
       const { socket, headers } = request;
-      const passedOn = handOver === null ? null : handOver.addressIn(request);
-      if (passedOn !== null) return passedOn;
+      const passedOn = handOver === null ? null : handOver.saidIn(request);
+      if (passedOn !== null) return passedOn.address;
       const forwarded = headers["x-forwarded-for"];
       if (forwarded === undefined || proxies === null || !isOf(proxies, peerOf(socket))) return socket.remoteAddress;
       // The nearest proxy adds what it saw at the end.

@@ -11,6 +11,13 @@ import type { IncomingMessage } from "node:http";
 /** Says that a request was passed on. A leader takes it as any other. */
 export const passedOnHeader = "leasehold-passed-on";
 
+/** What another server of the cluster has said of a request. */
+export interface Said {
+  readonly address: string;
+  /** The shard whose leader it is meant for. */
+  readonly shard: number;
+}
+
 export class HandOver {
   readonly #key: Buffer;
 
@@ -19,23 +26,36 @@ export class HandOver {
   }
 
   /** The header's value. */
-  say(request: IncomingMessage, address: string): string {
-    return `${address} ${this.#sum(request, address)}`;
+  say(request: IncomingMessage, address: string, shard = 0): string {
+    return `${wordsOf(address, shard)} ${this.#sum(request, address, shard)}`;
   }
 
   /** null: no server of this cluster has said it. */
-  addressIn(request: IncomingMessage): string | null {
+  saidIn(request: IncomingMessage): Said | null {
     const shown = request.headers[passedOnHeader];
     if (typeof shown !== "string") return null;
     const end = shown.lastIndexOf(" ");
-    const address = shown.slice(0, Math.max(end, 0));
-    const [one, other] = [Buffer.from(shown.slice(end + 1)), Buffer.from(this.#sum(request, address))];
-    return one.length === other.length && timingSafeEqual(one, other) ? address : null;
+    const words = shown.slice(0, Math.max(end, 0));
+    const address = words.replace(/ #\d+$/, "");
+    const shard = shardIn(words) ?? 0;
+    const [one, other] = [Buffer.from(shown.slice(end + 1)), Buffer.from(this.#sum(request, address, shard))];
+    return one.length === other.length && timingSafeEqual(one, other) ? { address, shard } : null;
   }
 
-  #sum({ method, url, headers }: IncomingMessage, address: string): string {
+  #sum({ method, url, headers }: IncomingMessage, address: string, shard: number): string {
     const { authorization = null, cookie = null } = headers;
-    const said = JSON.stringify([method, url, authorization, cookie, headers["x-api-key"] ?? null, address]);
-    return createHmac("sha256", this.#key).update(said).digest("base64url");
+    const said = [method, url, authorization, cookie, headers["x-api-key"] ?? null, wordsOf(address, shard)];
+    return createHmac("sha256", this.#key).update(JSON.stringify(said)).digest("base64url");
   }
+}
+
+/** The first shard goes without saying. */
+function wordsOf(address: string, shard: number): string {
+  return shard === 0 ? address : `${address} #${shard}`;
+}
+
+/** The shard that a header names, true or not; null: none. */
+export function shardIn(shown: string): number | null {
+  const found = / #(\d{1,4})(?: |$)/.exec(shown)?.[1];
+  return found === undefined ? null : Number(found);
 }

@@ -3,8 +3,9 @@
  * input checked by the operation's schemas, its answer encoded when it is written.
  */
 import { isUtf8 } from "node:buffer";
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
+import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
@@ -49,7 +50,15 @@ export interface HttpOptions {
   readonly server: ServerOptions;
   /** null: plain HTTP. */
   readonly tls: TlsOptions | null;
+  /** Takes requests that are another shard's; null: there is one shard. */
+  readonly elsewhere: Elsewhere | null;
   readonly log: { error(details: object, message: string): void };
+}
+
+/** Passes on what another shard decides, and gives back what is its own. */
+export interface Elsewhere {
+  request(request: IncomingMessage, response: ServerResponse, own: () => void): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, own: () => void): void;
 }
 
 export interface Http {
@@ -73,8 +82,12 @@ export function createHttp(options: HttpOptions): Http {
       else sendRaw(socket, answer);
     },
     serverFactory: (handler) => {
-      const { server, tls } = options;
-      made = tls === null ? createServer(server, handler) : createSecureServer({ ...server, ...tls }, handler);
+      const { server, tls, elsewhere } = options;
+      const take: typeof handler =
+        elsewhere === null
+          ? handler
+          : (request, response) => elsewhere.request(request, response, () => handler(request, response));
+      made = tls === null ? createServer(server, take) : createSecureServer({ ...server, ...tls }, take);
       return made;
     },
   });
@@ -151,13 +164,18 @@ function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): v
 }
 
 /** Edge operations never reach the kernel, so the caller's role is checked here. */
-function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operation): EdgeHandler {
+function edgeHandlerFor({ edges, service }: HttpOptions, operation: Operation): EdgeHandler {
+  const { name, roles } = operation;
   const handler = edges[name];
   if (handler === undefined) throw new TypeError(`${name} has no handler`);
   if (roles === "anyone") return handler;
   return (request, reply) => {
-    const role = request.caller?.actor.role;
-    if (role !== undefined && roles.includes(role)) return handler(request, reply);
+    const { caller } = request;
+    const role = caller?.actor.role;
+    if (caller !== null && roles.includes(caller.actor.role)) {
+      const elsewhere = service.place === null ? null : service.place.whyElsewhere(operation, {}, caller);
+      return elsewhere === null ? handler(request, reply) : void sendAnswer(reply.raw, elsewhere);
+    }
     service.counts.refuse("forbidden");
     sendAnswer(reply.raw, errorAnswer("forbidden", `A key with the role ${role} may not do this.`));
   };

@@ -16,6 +16,7 @@ import type { Caller, Service } from "../service.ts";
 import type { StreamServer } from "../stream/stream.ts";
 import type { Connections } from "./connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
+import type { Elsewhere } from "./http.ts";
 
 export interface UpgradeOptions {
   readonly service: Service;
@@ -27,6 +28,7 @@ export interface UpgradeOptions {
   readonly isStillKnown: Readers["isStillKnown"];
   /** How often open streams are held against what they were let in with. */
   readonly lookEveryMs: number;
+  readonly elsewhere: Elsewhere | null;
   /** What a cell must show beside its key (M10). */
   readonly cellCertificate: "none" | "any" | "named";
 }
@@ -45,6 +47,10 @@ export function takeUpgrades(server: Server | SecureServer, options: UpgradeOpti
   server.on("upgrade", (request, socket, head) => {
     // A client that goes away in the middle is none of the server's trouble.
     socket.on("error", () => socket.destroy());
+    if (options.elsewhere === null) take(request, socket, head);
+    else options.elsewhere.upgrade(request, socket, head, () => take(request, socket, head));
+  });
+  const take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const admitted = admit(request, options);
     if (!("caller" in admitted)) {
       options.service.counts.refuse(admitted.code);
@@ -60,7 +66,7 @@ export function takeUpgrades(server: Server | SecureServer, options: UpgradeOpti
     endings.watch(socket, request.headers, admitted.caller.until);
     const upgrade: Upgrade = admitted.operation === connectCell ? toCells : options.streams.upgrade;
     upgrade(request, socket, head, admitted.caller);
-  });
+  };
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
     sendRaw(socket, noProxy, ["Allow: GET, POST, PUT, DELETE, HEAD, OPTIONS"]);
@@ -177,6 +183,8 @@ function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | An
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
     return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);
   }
+  const elsewhere = service.place === null ? null : service.place.whyElsewhere(operation, {}, caller);
+  if (elsewhere !== null) return elsewhere;
   if (!isHandshake(request.headers)) return noHandshake;
   return service.limiter.take(caller.meter) ?? { caller: { ...caller, address: gate.addressOf(request) }, operation };
 }

@@ -60,6 +60,8 @@ export function createMcp(options: McpOptions): Mcp {
     const message = isLegivellum ? messageIn(request.body) : null;
     const caller = request.caller ?? callerNaming(request, message);
     if (!isCaller(caller)) return void sendAnswer(reply.raw, caller);
+    // Of programs that show their key in the arguments only: no server could see it on the way.
+    if (service.place !== null && !service.place.takes(caller.tenant)) return void sendAnswer(reply.raw, showKey);
     const takesStream = acceptsStream(headers);
     const sets = toolsetsIn(request.query);
     if (sets === undefined) return void sendAnswer(reply.raw, unknownToolset);
@@ -157,3 +159,8 @@ function toolsetsIn(query: unknown): readonly Toolset[] | undefined {
 const unknownToolset = errorAnswer("invalid_request", `toolsets has an unknown name; send some of ${toolsetNames}.`, {
   field: "toolsets",
 });
+
+const showKey = errorAnswer(
+  "invalid_request",
+  "The key's tenant is in another shard of this cluster; show the key in Authorization or X-API-Key, so that the request gets there.",
+);

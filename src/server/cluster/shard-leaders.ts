@@ -1,0 +1,139 @@
+/**
+ * The shards of a server: one Leadership each, and how many of them this server is to lead. Shard 0 goes first; the others
+ * are led once its directory can be read.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineLog } from "../../engine/engine-types.ts";
+import { type CountedLease, Leadership, type Term } from "../../engine/leadership.ts";
+import { createPostgresStore } from "../../store/postgres.ts";
+import type { SharedConnections } from "../../store/postgres-renewals.ts";
+import type { Opened, Store } from "../../store/store.ts";
+import type { ClusterWatch } from "./cluster-watch.ts";
+import type { Directory } from "./directory.ts";
+import { logOf } from "./shard-term.ts";
+import { directoryShard } from "./shards.ts";
+import { isToGive, mayTake, type Standing } from "./spread.ts";
+
+export interface ShardLeadersOptions {
+  readonly shards: number;
+  readonly url: string;
+  readonly shared: SharedConnections;
+  readonly server: string;
+  readonly serverUrl: string;
+  readonly leaseMs: number;
+  readonly mayLead: boolean;
+  readonly watch: ClusterWatch;
+  readonly directory: Directory;
+  readonly begin: (shard: number, store: Store, opened: Opened, lease: CountedLease) => Promise<Term>;
+  readonly log: EngineLog;
+}
+
+/** One shard moves at a time, and the next one when all are led again. */
+const giveEveryMs = 1_000;
+/** Where the shard came back, the other server cannot lead it, and is not asked again soon. */
+const notAgainMs = 60_000;
+/** A start waits so long for shards that nobody leads yet. */
+const startMsMax = 15_000;
+
+export class ShardLeaders {
+  readonly all: readonly Leadership[];
+  readonly #options: ShardLeadersOptions;
+  #giveAt = 0;
+  #given: { readonly shard: number; readonly own: number } | null = null;
+
+  constructor(options: ShardLeadersOptions) {
+    this.#options = options;
+    const { shards, url, shared, server, serverUrl, leaseMs, mayLead, watch, begin, log } = options;
+    this.all = Array.from(
+      { length: shards },
+      (_, shard) =>
+        new Leadership({
+          createStore: () => createPostgresStore({ url, shard, shared, server, serverUrl, leaseMs }),
+          begin: (store, opened, lease) => begin(shard, store, opened, lease),
+          ...{ mayLead, log: shards === 1 ? log : logOf(log, shard) },
+          watch: () => watch.watch(shard),
+          ...(shards > 1 && { mayCampaign: () => this.#mayCampaign(shard) }),
+        }),
+    );
+  }
+
+  get first(): Leadership {
+    const [first] = this.all;
+    if (first === undefined) throw new TypeError("there is one shard at least");
+    return first;
+  }
+
+  async start(): Promise<void> {
+    const { directory, mayLead, watch } = this.#options;
+    await this.first.start();
+    if (this.all.length === 1) return;
+    const deadline = performance.now() + (mayLead ? startMsMax : 0);
+    do await directory.refresh();
+    while (directory.contents === null && performance.now() < deadline && (await wait()));
+    await Promise.all(this.all.slice(1).map((one) => one.start()));
+    while (watch.shards.some(({ leader }) => leader === null) && performance.now() < deadline) await wait();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.all.map((one) => one.close()));
+  }
+
+  /** Of this server, by the shards that it leads: all, or one. */
+  resign(shard: number | null): void {
+    for (const [number, one] of this.all.entries())
+      if ((shard === null || shard === number) && one.state === "leading") one.resign();
+  }
+
+  /** After each look at the shards. */
+  balance(): void {
+    const { watch, server, log } = this.#options;
+    for (const [shard, { leader, resignEpoch }] of watch.shards.entries())
+      if (leader?.server === server && leader.epoch === resignEpoch) this.resign(shard);
+    const now = performance.now();
+    if (this.all.length === 1 || now < this.#giveAt) return;
+    const isSettled = this.all.every(({ state }) => state === "standby" || state === "leading");
+    if (!isSettled || watch.shards.some(({ leader }) => leader === null)) return;
+    const standing = this.#standing();
+    const own = standing.get(server) ?? 0;
+    this.#giveAt = now + giveEveryMs;
+    const given = this.#given;
+    this.#given = null;
+    if (given !== null && this.all[given.shard]?.state === "leading" && own >= given.own) {
+      this.#giveAt = now + notAgainMs;
+      return;
+    }
+    if (!isToGive(standing, server)) return;
+    const shard = this.all.findLastIndex(({ state }) => state === "leading");
+    this.#given = { shard, own };
+    log.info({ shard, led: own }, "another server leads fewer shards: one is resigned for it");
+    this.resign(shard);
+  }
+
+  #mayCampaign(shard: number): boolean {
+    const { directory, watch, server, shards } = this.#options;
+    if (shard !== directoryShard && directory.contents === null) return false;
+    const vacantSince = watch.shards[shard]?.vacantSince ?? null;
+    return mayTake(this.#standing(), server, shards, vacantSince === null ? 0 : performance.now() - vacantSince);
+  }
+
+  /** What this server is about to lead counts too. */
+  #standing(): Standing {
+    const { watch, server } = this.#options;
+    const standing = new Map(watch.servers.map((name) => [name, 0]));
+    for (const { leader } of watch.shards) {
+      const count = leader === null ? undefined : standing.get(leader.server);
+      if (leader !== null && count !== undefined) standing.set(leader.server, count + 1);
+    }
+    standing.set(server, this.all.filter(({ state }) => isTaken(state)).length);
+    return standing;
+  }
+}
+
+function isTaken(state: Leadership["state"]): boolean {
+  return state === "campaigning" || state === "loading" || state === "leading";
+}
+
+async function wait(): Promise<true> {
+  await sleep(50);
+  return true;
+}
