@@ -144,7 +144,16 @@ class Member {
   }
 
   static async start(proxy: TcpProxy, url: string, folder: string, leaseMs: number): Promise<Member> {
-    const store = ["--store", proxy.through(url), "--master-key-file", join(folder, "master.key"), "--data", folder, "--shards", "1"];
+    const store = [
+      "--store",
+      proxy.through(url),
+      "--master-key-file",
+      join(folder, "master.key"),
+      "--data",
+      folder,
+      "--shards",
+      "1",
+    ];
     const member = new Member(proxy, [...store, "--leader-lease-ms", String(leaseMs), "--shutdown-timeout-ms", "1000"]);
     await member.run();
     return member;

@@ -2494,7 +2494,12 @@ export interface OperationInputs {
     readonly overlap_ms?: number | null | undefined;
   };
   readonly get_cluster: Readonly<Record<string, never>>;
-  readonly resign_leader: Readonly<Record<string, never>>;
+  readonly resign_leader: {
+    /** Whose shards; the server that answers if absent. */
+    readonly server_id?: string | null | undefined;
+    /** Only this shard, whoever leads it; all of the server's if absent. */
+    readonly shard?: number | null | undefined;
+  };
 }
 
 /** What each operation answers where it is not refused. */
@@ -2776,8 +2781,10 @@ export interface OperationAnswers {
   readonly resign_leader: {
     /** Of the server that resigns. */
     readonly server_id: string;
-    /** Of the term that ends. */
+    /** Of the term that ends; of several, of the first. */
     readonly epoch: number;
+    /** Those that it resigns. */
+    readonly shards: readonly number[];
   };
 }
 

@@ -18,10 +18,10 @@ import {
 } from "./auth/issuing.ts";
 import { runLeaseChange, runReset, runTaskHeartbeat, runTaskHeartbeats } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
+import { directoryOperations } from "./cluster/shards.ts";
 import { runBulkTasks } from "./operating/bulk-tasks.ts";
 import { runQuery } from "./queries/queries.ts";
 import { runReceipt, runReceipts } from "./receipts/receipts.ts";
-import { directoryOperations } from "./cluster/shards.ts";
 import type { Caller, Place, Service } from "./service.ts";
 import { runCreateTask, runCreateTasks } from "./tasks/creating-tasks.ts";
 import { runPoll } from "./tasks/polls.ts";
@@ -87,7 +87,14 @@ export function dispatch(
   }
   const command = operation.decode(input, sender);
   if (place !== null && directoryOperations.has(name))
-    return run({ service, operation, input, command, caller, respond: (answer) => void spread(place, respond, answer) });
+    return run({
+      service,
+      operation,
+      input,
+      command,
+      caller,
+      respond: (answer) => void spread(place, respond, answer),
+    });
   return run({ service, operation, input, command, caller, respond });
 }
 

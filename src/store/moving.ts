@@ -141,7 +141,9 @@ async function claimEmpty(client: pg.Client, schema: string): Promise<void> {
   await client.query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0");
   const { rows } = await client.query(`SELECT epoch, number FROM ${schema}.shards FOR UPDATE`);
   if (rows.length > 1)
-    throw refused(`the schema ${schema} is set up with ${rows.length} shards; name an empty one, which then gets one shard`);
+    throw refused(
+      `the schema ${schema} is set up with ${rows.length} shards; name an empty one, which then gets one shard`,
+    );
   const wasLed = rows.some((row: Row) => Number(row["epoch"]) > 0 || Number(row["number"]) > 0);
   const tables = [...movedTables.map(({ name }) => name), "secrets"];
   const asked = tables.map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT 1 FROM ${schema}.${name})`);

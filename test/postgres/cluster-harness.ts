@@ -45,7 +45,18 @@ export async function testCluster(t: TestContext, base?: string, shards = 1): Pr
       return server;
     },
     spawn: async (flags = []) => {
-      const args = ["--port", "0", "--store", data.url, "--master-key-file", masterKeyFile, "--data", folder, "--shards", String(shards)];
+      const args = [
+        "--port",
+        "0",
+        "--store",
+        data.url,
+        "--master-key-file",
+        masterKeyFile,
+        "--data",
+        folder,
+        "--shards",
+        String(shards),
+      ];
       const child = spawn(process.execPath, ["src/main.ts", "serve", ...args, ...flags], {
         stdio: ["ignore", "pipe", "ignore"],
       });

@@ -67,6 +67,7 @@ function adoptPolicies(state: State, given: readonly Policy[]): void {
 
 /** Plain data, in the described order. */
 function isSame<T extends object>(fields: { readonly [K in keyof T]: unknown }, one: T, other: T): boolean {
-  const valuesOf = (record: T): string => JSON.stringify((Object.keys(fields) as (keyof T)[]).map((name) => record[name]));
+  const valuesOf = (record: T): string =>
+    JSON.stringify((Object.keys(fields) as (keyof T)[]).map((name) => record[name]));
   return valuesOf(one) === valuesOf(other);
 }

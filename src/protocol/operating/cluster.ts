@@ -1,6 +1,7 @@
 /** Operating: the servers that share one database, and which of them leads. */
 import { ok, operationsOf } from "../operation.ts";
-import { choice, flag, integer, list, nullable, record, text, time } from "../schema/schema.ts";
+import { limits } from "../schema/limits.ts";
+import { choice, flag, integer, list, nullable, optional, record, text, time } from "../schema/schema.ts";
 import { above, operating } from "./roles.ts";
 
 const { edge } = operationsOf("Operating");
@@ -57,17 +58,27 @@ export const resignLeader = edge({
   method: "POST",
   path: "/v1/cluster/resign",
   roles: operating,
-  summary: "Lets another server lead",
+  fields: {
+    server_id: optional(
+      text({ maxLength: limits.idLengthMax, description: "Whose shards; the server that answers if absent." }),
+    ),
+    shard: optional(
+      integer({ minimum: 0, description: "Only this shard, whoever leads it; all of the server's if absent." }),
+    ),
+  },
+  summary: "Lets other servers lead",
   description:
-    "The leader finishes what is under way and resigns; another server serves within about a second. It is refused where no " +
+    "A leader finishes what is under way and resigns; another server serves within about a second. It is refused where no " +
     "other server could lead.",
+  example: {},
   replies: [
     ok(
       record({
         server_id: text({ description: "Of the server that resigns." }),
-        epoch: integer({ description: "Of the term that ends." }),
+        epoch: integer({ description: "Of the term that ends; of several, of the first." }),
+        shards: list(integer({ minimum: 0 }), { description: "Those that it resigns." }),
       }),
-      "It resigns once this answer has left.",
+      "It resigns once this answer has left; another server within about a second.",
       202,
     ),
   ],

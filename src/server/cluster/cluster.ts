@@ -6,7 +6,7 @@ import { answerJson, errorAnswer, faultAnswer } from "../../protocol/answers/ans
 import { readHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import { getCluster, resignLeader } from "../../protocol/operating/cluster.ts";
-import type { Operation } from "../../protocol/operation.ts";
+import type { Input, Operation } from "../../protocol/operation.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { type Gate, sendAnswer } from "../http/edge.ts";
@@ -48,8 +48,11 @@ export interface Cluster {
   readonly since: number;
   view(): Promise<ClusterView>;
   /** Null: there are no others to lead. */
-  readonly resign: (() => void) | null;
+  readonly resign: Resign | null;
 }
+
+/** Of shards that one server leads; it resolves when that server knows, or finds out by itself. */
+export type Resign = (server: string, shards: readonly Pick<ClusterShardRow, "shard" | "epoch">[]) => Promise<void>;
 
 /** Of a server that has its data to itself. */
 export function aloneIn(
@@ -70,7 +73,7 @@ export function createClusterHandlers(service: Service, gate: Gate, cluster: Clu
   const { engine } = service;
   return {
     get_cluster: (request, reply) => {
-      if (!isInput(getCluster, request, reply)) return;
+      if (inputOf(getCluster, request, reply) === null) return;
       cluster.view().then(
         (view) => sendAnswer(reply.raw, answerJson(200, viewJson(cluster, view, engine.now()))),
         (fault: unknown) => sendAnswer(reply.raw, answerForFault(service, fault)),
@@ -78,32 +81,54 @@ export function createClusterHandlers(service: Service, gate: Gate, cluster: Clu
     },
 
     resign_leader: (request, reply) => {
-      if (!isInput(resignLeader, request, reply)) return;
+      const input = inputOf(resignLeader, request, reply);
+      if (input === null) return;
       const { caller, raw } = request;
       if (caller === null) throw new TypeError("admission comes before the handler");
-      const { server, epoch, resign } = cluster;
       const address = gate.addressOf(raw);
       const actor = address === undefined ? caller.actor : { ...caller.actor, address };
       const tryTo = async (): Promise<void> => {
-        const { servers } = await cluster.view();
-        const isNeeded = !servers.some((one) => one.server !== server && one.isAlive && one.mayLead);
+        const { resign } = cluster;
+        const view = await cluster.view();
+        const asked = askedFor(view, cluster, input);
+        if ("status" in asked) return void sendAnswer(reply.raw, asked);
+        const { server, shards } = asked;
+        const isNeeded = !view.servers.some((one) => one.server !== server && one.isAlive && one.mayLead);
         if (resign === null || isNeeded) return void sendAnswer(reply.raw, nobodyElse);
-        await noteChange(engine, auditEntryOf(caller.tenant, actor, "resign_leader", server, { epoch }, engine.now()));
-        reply.raw.once("close", resign);
-        sendAnswer(reply.raw, answerJson(202, { server_id: server, epoch }));
+        const { epoch = 0 } = shards[0] ?? {};
+        const numbers = shards.map(({ shard }) => shard);
+        const detail = numbers.length === view.shards.length ? { epoch } : { epoch, shards: numbers };
+        await noteChange(engine, auditEntryOf(caller.tenant, actor, "resign_leader", server, detail, engine.now()));
+        const go = (): void =>
+          void resign(server, shards).catch((err: unknown) =>
+            service.log.error({ err }, "a leader was not asked to resign"),
+          );
+        if (server === cluster.server) reply.raw.once("close", go);
+        else go();
+        sendAnswer(reply.raw, answerJson(202, { server_id: server, epoch, shards: numbers }));
       };
       tryTo().catch((fault: unknown) => sendAnswer(reply.raw, answerForFault(service, fault)));
     },
   } satisfies Record<string, EdgeHandler>;
 
-  /** They take nothing, and refuse what they would ignore. */
-  function isInput(operation: Operation, { params, query, body }: FastifyRequest, reply: FastifyReply): boolean {
+  function inputOf(operation: Operation, { params, query, body }: FastifyRequest, reply: FastifyReply): Input | null {
     const read = readHttp(operation, operation, { params, query: query as RawQuery, body });
-    if (read.ok) return true;
+    if (read.ok) return read.value;
     service.counts.refuse(read.code);
     sendAnswer(reply.raw, faultAnswer(read));
-    return false;
+    return null;
   }
+}
+
+/** Whose shards are meant, and which of them it leads. */
+function askedFor({ shards }: ClusterView, { server: own }: Cluster, input: Input) {
+  const shard = typeof input["shard"] === "number" ? input["shard"] : null;
+  const named = typeof input["server_id"] === "string" ? input["server_id"] : null;
+  const one = shards.find((row) => row.shard === shard);
+  if (shard !== null && one === undefined) return noSuchShard;
+  const server = named ?? (one === undefined ? own : one.server);
+  const led = shards.filter((row) => row.server === server && (shard === null || row.shard === shard));
+  return server === null || led.length === 0 ? leadsNothing : { server, shards: led };
 }
 
 function viewJson({ store, server }: Cluster, { servers, shards }: ClusterView, now: number): object {
@@ -134,4 +159,11 @@ function viewJson({ store, server }: Cluster, { servers, shards }: ClusterView, 
 const nobodyElse = errorAnswer(
   "invalid_request",
   "No other server could lead: start one on the same database, without --no-lead, and ask again.",
+);
+const noSuchShard = errorAnswer("invalid_request", "There is no such shard; `cluster status` shows them.", {
+  field: "shard",
+});
+const leadsNothing = errorAnswer(
+  "invalid_request",
+  "That server does not lead this now; `cluster status` shows who leads what.",
 );

@@ -56,7 +56,8 @@ export class Front {
   private constructor(listener: TcpServer, options: FrontOptions) {
     this.#listener = listener;
     this.#options = options;
-    if (options.tls === null) listener.on("connection", (socket: Socket) => {
+    if (options.tls === null)
+      listener.on("connection", (socket: Socket) => {
         this.#enter(socket);
         this.#take(socket);
       });

@@ -28,6 +28,8 @@ export interface ShardLeadersOptions {
   readonly log: EngineLog;
 }
 
+const readEveryMs = 200;
+const readAloneMs = 1_000;
 /** One shard moves at a time, and the next one when all are led again. */
 const giveEveryMs = 1_000;
 /** Where the shard came back, the other server cannot lead it, and is not asked again soon. */
@@ -38,6 +40,8 @@ const startMsMax = 15_000;
 export class ShardLeaders {
   readonly all: readonly Leadership[];
   readonly #options: ShardLeadersOptions;
+  /** A leader asks nobody who leads; for the others, and for what is common to shards, the server asks. */
+  readonly #timer: NodeJS.Timeout;
   #giveAt = 0;
   #given: { readonly shard: number; readonly own: number } | null = null;
 
@@ -55,6 +59,9 @@ export class ShardLeaders {
           ...(shards > 1 && { mayCampaign: () => this.#mayCampaign(shard) }),
         }),
     );
+    // One that fails is logged by those who wait for an answer.
+    this.#timer = setInterval(() => void watch.read().catch(() => undefined), shards > 1 ? readEveryMs : readAloneMs);
+    this.#timer.unref();
   }
 
   get first(): Leadership {
@@ -75,6 +82,7 @@ export class ShardLeaders {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#timer);
     await Promise.all(this.all.map((one) => one.close()));
   }
 

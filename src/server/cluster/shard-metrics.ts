@@ -2,8 +2,9 @@
  * `/metrics` of a server that leads several shards: the metrics of each, with its number as a label. What is of the process
  * and not of a shard is shown once.
  */
-import type { Metrics } from "../operating/metrics.ts";
+
 import type { Scope } from "../operating/meters.ts";
+import type { Metrics } from "../operating/metrics.ts";
 
 /** A process has these once, whichever of its shards counts them. */
 const ofProcess = /^(process_|leasehold_(memory_bytes|info|loop_delay_seconds))/;

@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { readTenants } from "../../engine/stored-directory.ts";
 import type { KeyUse } from "../../kernel/contract/commands.ts";
 import { limits } from "../../kernel/contract/limits.ts";
 import type { Tenant } from "../../kernel/contract/records.ts";
-import { readTenants } from "../../engine/stored-directory.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Input, Operation } from "../../protocol/operation.ts";
 import type { Database } from "../../store/postgres-connection.ts";

@@ -19,7 +19,7 @@ import type { Cluster } from "./cluster.ts";
 import type { Front } from "./front.ts";
 import { type MasterKey, SharedSecrets } from "./secrets.ts";
 import type { ShardMetrics } from "./shard-metrics.ts";
-import { ShardGate, ShardPlace, type ShardedServer } from "./shard-place.ts";
+import { type ShardedServer, ShardGate, ShardPlace } from "./shard-place.ts";
 import { directoryShard, shardOfTenant } from "./shards.ts";
 
 /** What every term of a server is made with. */

@@ -16,6 +16,7 @@ import { createGate } from "../http/edge.ts";
 import { HandOver } from "../http/hand-over.ts";
 import type { Service } from "../service.ts";
 import type { RunningServer } from "../start.ts";
+import type { Resign } from "./cluster.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { checkClock, checkDurability } from "./database-checks.ts";
 import { Directory } from "./directory.ts";
@@ -100,7 +101,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
       routing: new Routing(shards, directory),
       artifacts: openArtifacts(config.data, config, isShared),
       metrics: new ShardMetrics(),
-      cluster: { store: "postgres", server, view: () => registry.view(), resign: () => leaders?.resign(null) },
+      cluster: { store: "postgres", server, view: () => registry.view(), resign: askToResign },
     };
     const made = new ShardLeaders({
       ...{ shards, url: config.store, shared, server, serverUrl, leaseMs: config.leaderLeaseMs, mayLead },
@@ -120,6 +121,19 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     await made.start();
     return made;
   };
+  /** Another server finds the mark when it looks at the shards the next time. */
+  const askToResign: Resign = async (of, led) => {
+    if (of === server) {
+      for (const { shard } of led) leaders?.resign(shard);
+      return;
+    }
+    const { schema } = shared.elections;
+    await shared.elections.read(
+      `UPDATE ${schema}.shards AS s SET resign_epoch = s.epoch FROM unnest($1::int[], $2::bigint[]) AS u (shard, epoch)
+       WHERE s.shard = u.shard AND s.epoch = u.epoch`,
+      [led.map(({ shard }) => shard), led.map(({ epoch }) => epoch)],
+    );
+  };
   const release = async (): Promise<void> => {
     passOn.close();
     await front.close();
@@ -132,7 +146,10 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     let closing: Promise<void> | null = null;
     const close = (): Promise<void> => {
       // Who is about to leave gets no more shards.
-      closing ??= registry.close().then(() => made.close()).then(release);
+      closing ??= registry
+        .close()
+        .then(() => made.close())
+        .then(release);
       return closing;
     };
     return {
