@@ -185,7 +185,10 @@ const steps: readonly ((schema: string) => string)[] = [
   ALTER TABLE ${schema}.shards ADD COLUMN resign_epoch bigint NOT NULL DEFAULT 0;
   -- What servers tell the leader of shard 0, where there are several: when keys were used, and sessions that were signed out.
   CREATE TABLE ${schema}.key_uses (key_id text COLLATE "C" PRIMARY KEY, at bigint NOT NULL) WITH (fillfactor = 50);
-  CREATE TABLE ${schema}.signed_out (id text COLLATE "C" PRIMARY KEY, key_id text NOT NULL, until bigint NOT NULL);
+  CREATE TABLE ${schema}.signed_out (
+    id text COLLATE "C" PRIMARY KEY, key_id text NOT NULL, until bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp());
+  CREATE INDEX signed_out_by_at ON ${schema}.signed_out (at);
   `,
 ];
 

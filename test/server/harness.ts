@@ -63,7 +63,8 @@ async function onPostgres(t: TestContext): Promise<ServerOptions> {
     await data.drop();
     rmSync(folder, { recursive: true });
   });
-  return { store: data.url, masterKeyFile, data: folder, leaderLeaseMs: 30_000 };
+  // With two shards the default tenant is not in that of the directory, so that requests have to find both.
+  return { store: data.url, masterKeyFile, data: folder, leaderLeaseMs: 30_000, shards: 2 };
 }
 
 export interface Client {

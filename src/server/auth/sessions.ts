@@ -17,7 +17,7 @@ import type { Caller } from "../service.ts";
 import { type AgentTokens, hashSecret, type KeySecret, type Keys, ownerSecret } from "./credentials.ts";
 import type { OwnerCredential } from "./owner.ts";
 
-const sessionMs = 12 * 60 * 60 * 1_000;
+export const sessionMs = 12 * 60 * 60 * 1_000;
 export const linkMs = 60_000;
 /** Links of one key that were made and not used; of more its oldest is forgotten, and no other key's. */
 const linksMax = 16;
@@ -153,6 +153,7 @@ export class Sessions {
       if (sessions.size === 0 && now >= through) this.signedOut.delete(keyId);
     }
     const { keyId } = session;
+    if (now >= session.until || this.isSignedOut(keyId, session.id, session.until)) return;
     const known = this.signedOut.get(keyId) ?? { sessions: new Map<string, Millis>(), through: 0 };
     this.signedOut.set(keyId, known);
     known.sessions.set(session.id, session.until);

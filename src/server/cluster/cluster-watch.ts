@@ -2,11 +2,15 @@
 import type { Database, PgRow } from "../../store/postgres-connection.ts";
 import { isKnownSql, leaderIn } from "../../store/postgres-leading.ts";
 import type { Leader } from "../../store/store.ts";
+import type { SignedOutSession } from "../auth/sessions.ts";
 import { markOf } from "./directory.ts";
 import { directoryShard } from "./shards.ts";
 
 /** A server that did not report for this long gets no shards: sooner than it is shown as gone, because shards wait for it. */
 const silentMsMax = 2_500;
+
+/** How far back each look finds sessions that were signed out; a term that begins reads all of them. */
+const signedOutMs = 10_000;
 
 interface Watched {
   readonly leader: Leader | null;
@@ -15,15 +19,23 @@ interface Watched {
   readonly resignEpoch: number;
 }
 
+/** What comes with a look at the shards. */
+export interface Seen {
+  /** Another one after each commit of shard 0. */
+  readonly directoryMark: string;
+  /** Sessions that were signed out lately. */
+  readonly signedOut: readonly SignedOutSession[];
+}
+
 export class ClusterWatch {
   readonly #db: Database;
   readonly #leaseMs: number;
-  readonly #onRead: (directoryMark: string) => void;
+  readonly #onRead: (seen: Seen) => void;
   #reading: Promise<void> | null = null;
   #shards: readonly Watched[] = [];
   #servers: readonly string[] = [];
 
-  constructor(db: Database, leaseMs: number, onRead: (directoryMark: string) => void) {
+  constructor(db: Database, leaseMs: number, onRead: (seen: Seen) => void) {
     this.#db = db;
     this.#leaseMs = leaseMs;
     this.#onRead = onRead;
@@ -64,6 +76,9 @@ export class ClusterWatch {
        UNION ALL
        SELECT -1, server, url, 0, 0, 0, 0, 0, 0, 0 FROM ${schema}.servers
        WHERE may_lead = 1 AND seen_at > clock_timestamp() - ${silentMsMax} * interval '1 millisecond'
+       UNION ALL
+       SELECT -2, id, key_id, 0, 0, 0, 0, 0, until, 0 FROM ${schema}.signed_out
+       WHERE at > clock_timestamp() - ${signedOutMs} * interval '1 millisecond'
        ORDER BY 1, 2`,
       [],
       this.#leaseMs,
@@ -71,9 +86,9 @@ export class ClusterWatch {
     const isShard = ({ shard }: PgRow): boolean => Number(shard) >= 0;
     const before = this.#shards;
     this.#shards = rows.filter(isShard).map((row, shard) => watchedFrom(row, before[shard]));
-    this.#servers = rows.filter((row) => !isShard(row)).map(({ server }) => String(server));
+    this.#servers = rows.filter(({ shard }) => Number(shard) === -1).map(({ server }) => String(server));
     const directory = rows.find(({ shard }) => Number(shard) === directoryShard);
-    if (directory !== undefined) this.#onRead(markOf(directory));
+    if (directory !== undefined) this.#onRead({ directoryMark: markOf(directory), signedOut: signedOutIn(rows) });
   }
 }
 
@@ -81,6 +96,18 @@ function watchedFrom(row: PgRow, before: Watched | undefined): Watched {
   const leader = leaderIn(row);
   const vacantSince = leader === null ? (before?.vacantSince ?? performance.now()) : null;
   return { leader, vacantSince, resignEpoch: Number(row["resign_epoch"]) };
+}
+
+/** For a term that begins. */
+export async function readSignedOut(db: Database): Promise<readonly SignedOutSession[]> {
+  const rows = await db.read(`SELECT id, key_id, until FROM ${db.schema}.signed_out ORDER BY at`);
+  return rows.map((row) => ({ id: String(row["id"]), keyId: String(row["key_id"]), until: Number(row["until"]) }));
+}
+
+function signedOutIn(rows: readonly PgRow[]): readonly SignedOutSession[] {
+  return rows
+    .filter(({ shard }) => Number(shard) === -2)
+    .map((row) => ({ id: String(row["server"]), keyId: String(row["url"]), until: Number(row["left_ms"]) }));
 }
 
 function millis(time: string): string {

@@ -8,6 +8,7 @@ import { agentTokenPrefix, ownerSecret, tenantInToken } from "../auth/credential
 import { ownerTokenPrefix } from "../auth/owner.ts";
 import { keyIdInSession, sessionsIn } from "../auth/sessions.ts";
 import { passedOnHeader, shardIn } from "../http/hand-over.ts";
+import { pagePaths } from "../http/unrouted.ts";
 import type { Directory, KeyHolder } from "./directory.ts";
 import type { RequestHead } from "./request-head.ts";
 import { directoryShard, shardOfTenant } from "./shards.ts";
@@ -37,13 +38,14 @@ export class Routing {
 
   routeOf({ method = "", url = "", headers }: RequestHead): Route {
     const path = url.split("?", 1)[0] ?? "";
-    if (method === "OPTIONS" || !isOfService(path)) return "any";
+    if (method === "OPTIONS" || everywhere.has(path) || path.startsWith("/assets/")) return "any";
     const caller = this.#callerOf(headers);
     if (caller === null) return null;
     const named = headers[tenantHeader];
     if (caller.isAgent) return this.#home(caller.tenant);
     if (path === "/metrics" && caller.role === "operator" && named === undefined) return "any";
-    const [, , noun, id, verb] = path.split("/");
+    const [, version, noun, id, verb] = path.split("/");
+    if (version !== "v1") return this.#knownHome(typeof named === "string" ? named : caller.tenant);
     if (noun === "policies" && id !== "test") return directoryShard;
     if (noun === "keys" && verb !== "assign") return directoryShard;
     if (noun === "keys") return this.#knownHome(this.#directory.holderOfKey(decoded(id))?.tenant);
@@ -126,10 +128,8 @@ function agentOf(token: string): Caller {
   return { tenant: tenantInToken(token), role: "agent", isAgent: true };
 }
 
-/** The rest (the page, health, documents) is the same everywhere. */
-function isOfService(path: string): boolean {
-  return path.startsWith("/v1/") || path === "/metrics" || path.startsWith("/mcp");
-}
+/** The same everywhere. */
+const everywhere: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/openapi.json", ...pagePaths]);
 
 function bearerIn(authorization: string): string {
   return authorization.slice(0, 7).toLowerCase() === "bearer " ? authorization.slice(7).trim() : authorization;

@@ -9,6 +9,7 @@ import { defaultTenant } from "../../engine/recovery.ts";
 import { closeShared, shareConnections } from "../../store/postgres-renewals.ts";
 import { migratePostgres, readShards } from "../../store/postgres-schema.ts";
 import { ReloadingTls } from "../../trust/server-tls.ts";
+import { type SignedOutSession, sessionMs } from "../auth/sessions.ts";
 import { openArtifacts, parserOptions } from "../compose.ts";
 import { type Config, ConfigProblem } from "../config/config.ts";
 import { version } from "../config/version.ts";
@@ -17,7 +18,7 @@ import { HandOver } from "../http/hand-over.ts";
 import type { Service } from "../service.ts";
 import type { RunningServer } from "../start.ts";
 import type { Resign } from "./cluster.ts";
-import { ClusterWatch } from "./cluster-watch.ts";
+import { ClusterWatch, readSignedOut } from "./cluster-watch.ts";
 import { checkClock, checkDurability } from "./database-checks.ts";
 import { Directory } from "./directory.ts";
 import { Front } from "./front.ts";
@@ -41,6 +42,8 @@ export interface ClusterServer extends RunningServer {
   /** Of the first shard. */
   readonly leadership: Leadership;
   readonly leaderships: readonly Leadership[];
+  /** By shard, of the last term of each. */
+  readonly shardServices: ReadonlyMap<number, Service>;
 }
 
 /** Of a database that is set up now, where nobody says how many. */
@@ -55,9 +58,11 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
   const handOver = new HandOver(key.derive("passed on"));
   const directory = new Directory(shared.elections, key.box("engine"), log);
   let leaders: ShardLeaders | null = null;
-  const watch = new ClusterWatch(shared.elections, config.leaderLeaseMs, (mark) => {
-    if (watch.shards.length > 1) directory.note(mark);
+  const watch = new ClusterWatch(shared.elections, config.leaderLeaseMs, ({ directoryMark, signedOut }) => {
     leaders?.balance();
+    if (watch.shards.length === 1) return;
+    directory.note(directoryMark);
+    for (const { sessions } of services.values()) for (const one of signedOut) sessions.noteSignedOut(one);
   });
   let routing: Routing | null = null;
   const passOn = createPassOn({
@@ -109,6 +114,10 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
       begin: async (shard, store, opened, lease) => {
         const term: ShardTerm = await beginTerm(setting, shard, { store, opened, lease });
         services.set(shard, term.service);
+        if (!isShared) return term;
+        const { sessions } = term.service;
+        sessions.onSignedOut = (one) => void noteSignedOut(one);
+        for (const one of await readSignedOut(shared.history)) sessions.noteSignedOut(one);
         return term;
       },
     });
@@ -120,6 +129,17 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     }
     await made.start();
     return made;
+  };
+  /** The other shards take the session until they have seen this, a moment later. */
+  const noteSignedOut = async ({ id, keyId, until }: SignedOutSession): Promise<void> => {
+    const { schema } = shared.elections;
+    await shared.elections
+      .read(
+        `WITH over AS (DELETE FROM ${schema}.signed_out WHERE until < $4)
+         INSERT INTO ${schema}.signed_out (id, key_id, until) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+        [id, keyId, until, until - sessionMs],
+      )
+      .catch((err: unknown) => log.warn({ err }, "that a session was signed out could not be stored"));
   };
   /** Another server finds the mark when it looks at the shards the next time. */
   const askToResign: Resign = async (of, led) => {
@@ -153,7 +173,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
       return closing;
     };
     return {
-      ...{ address, leadership: made.first, leaderships: made.all, close, abort: close },
+      ...{ address, leadership: made.first, leaderships: made.all, shardServices: services, close, abort: close },
       connections: () => front.size,
       get service(): Service {
         const service = services.get(shardOfTenant(defaultTenant, shards)) ?? services.values().next().value;
