@@ -183,6 +183,8 @@ const steps: readonly ((schema: string) => string)[] = [
   (schema) => `
   -- The epoch of a leader that was asked to resign; 0: none was.
   ALTER TABLE ${schema}.shards ADD COLUMN resign_epoch bigint NOT NULL DEFAULT 0;
+  -- Until then a server that was asked to resign is not given shards.
+  ALTER TABLE ${schema}.servers ADD COLUMN rests_until timestamptz NOT NULL DEFAULT 'epoch';
   -- What servers tell the leader of shard 0, where there are several: when keys were used, and sessions that were signed out.
   CREATE TABLE ${schema}.key_uses (key_id text COLLATE "C" PRIMARY KEY, at bigint NOT NULL) WITH (fillfactor = 50);
   CREATE TABLE ${schema}.signed_out (

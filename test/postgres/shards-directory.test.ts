@@ -70,7 +70,8 @@ test("policies hold in every shard, and settings are the tenant's own", async (t
     });
     const quotas = { agents_max: 1 };
     assert.equal((await clientOf(here).call("PUT", `/v1/tenants/${tenant}/quotas`, quotas)).status, 200);
-    assert.equal((await clientOf(there).post("/v1/agents", { agent_id: "b" }, { tenant })).status, 429);
+    const tooMany = await clientOf(there).post("/v1/agents", { agent_id: "b" }, { tenant });
+    assert.equal(tooMany.body.error, "lease_denied");
   }
   const { body } = await clientOf(here).get<{
     tenants: readonly { tenant_id: string; quotas: { agents_max: number } }[];

@@ -41,7 +41,7 @@ export class ClusterWatch {
     this.#onRead = onRead;
   }
 
-  /** Those that may lead and have reported lately. */
+  /** Those that may lead, have reported lately, and were not asked to resign a moment ago. */
   get servers(): readonly string[] {
     return this.#servers;
   }
@@ -75,7 +75,8 @@ export class ClusterWatch {
        FROM ${schema}.shards
        UNION ALL
        SELECT -1, server, url, 0, 0, 0, 0, 0, 0, 0 FROM ${schema}.servers
-       WHERE may_lead = 1 AND seen_at > clock_timestamp() - ${silentMsMax} * interval '1 millisecond'
+       WHERE may_lead = 1 AND rests_until < clock_timestamp()
+         AND seen_at > clock_timestamp() - ${silentMsMax} * interval '1 millisecond'
        UNION ALL
        SELECT -2, id, key_id, 0, 0, 0, 0, 0, until, 0 FROM ${schema}.signed_out
        WHERE at > clock_timestamp() - ${signedOutMs} * interval '1 millisecond'

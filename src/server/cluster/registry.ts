@@ -57,6 +57,16 @@ export class ServerRegistry {
     };
   }
 
+  /** The others do not give it shards for so long. */
+  async rest(ms: number): Promise<void> {
+    const { schema } = this.#db;
+    await this.#db.read(
+      `UPDATE ${schema}.servers SET rests_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE server = $1`,
+      [this.#own.server, ms],
+      aliveMs,
+    );
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -24,6 +24,8 @@ export interface ShardLeadersOptions {
   readonly mayLead: boolean;
   readonly watch: ClusterWatch;
   readonly directory: Directory;
+  /** Says to the others that this server takes no shards for so long. */
+  readonly rest: (ms: number) => Promise<void>;
   readonly begin: (shard: number, store: Store, opened: Opened, lease: CountedLease) => Promise<Term>;
   readonly log: EngineLog;
 }
@@ -32,6 +34,10 @@ const readEveryMs = 200;
 const readAloneMs = 1_000;
 /** One shard moves at a time, and the next one when all are led again. */
 const giveEveryMs = 1_000;
+/** After it was asked to resign: time to take its machine down. */
+const restMs = 30_000;
+/** And it takes what is vacant only after all others could. */
+const restingMs = 1_000;
 /** Where the shard came back, the other server cannot lead it, and is not asked again soon. */
 const notAgainMs = 60_000;
 /** A start waits so long for shards that nobody leads yet. */
@@ -43,6 +49,7 @@ export class ShardLeaders {
   /** A leader asks nobody who leads; for the others, and for what is common to shards, the server asks. */
   readonly #timer: NodeJS.Timeout;
   #giveAt = 0;
+  #restsUntil = 0;
   #given: { readonly shard: number; readonly own: number } | null = null;
 
   constructor(options: ShardLeadersOptions) {
@@ -86,10 +93,19 @@ export class ShardLeaders {
     await Promise.all(this.all.map((one) => one.close()));
   }
 
-  /** Of this server, by the shards that it leads: all, or one. */
-  resign(shard: number | null): void {
-    for (const [number, one] of this.all.entries())
-      if ((shard === null || shard === number) && one.state === "leading") one.resign();
+  /** As an operator asks for: what it resigns does not come back at once. */
+  resign(shard: number): void {
+    const { rest, log } = this.#options;
+    if (this.all[shard]?.state !== "leading") return;
+    if (performance.now() >= this.#restsUntil)
+      rest(restMs).catch((err: unknown) => log.warn({ err }, "the others do not know that this server takes no shards"));
+    this.#restsUntil = performance.now() + restMs;
+    this.#resign(shard);
+  }
+
+  #resign(shard: number): void {
+    const one = this.all[shard];
+    if (one?.state === "leading") one.resign();
   }
 
   /** After each look at the shards. */
@@ -114,14 +130,16 @@ export class ShardLeaders {
     const shard = this.all.findLastIndex(({ state }) => state === "leading");
     this.#given = { shard, own };
     log.info({ shard, led: own }, "another server leads fewer shards: one is resigned for it");
-    this.resign(shard);
+    this.#resign(shard);
   }
 
   #mayCampaign(shard: number): boolean {
     const { directory, watch, server, shards } = this.#options;
     if (shard !== directoryShard && directory.contents === null) return false;
     const vacantSince = watch.shards[shard]?.vacantSince ?? null;
-    return mayTake(this.#standing(), server, shards, vacantSince === null ? 0 : performance.now() - vacantSince);
+    const now = performance.now();
+    const vacantMs = vacantSince === null ? 0 : now - vacantSince;
+    return mayTake(this.#standing(), server, shards, now < this.#restsUntil ? vacantMs - restingMs : vacantMs);
   }
 
   /** What this server is about to lead counts too. */

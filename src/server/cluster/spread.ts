@@ -7,12 +7,12 @@ export type Standing = ReadonlyMap<string, number>;
 const afterOthersMs = 300;
 const beyondShareMs = 1_000;
 
-/** Whether a server campaigns for a shard that nobody has led for so long. */
+/** Whether a server campaigns for a shard that nobody has led for so long; less than zero: for one that lets others go first. */
 export function mayTake(standing: Standing, server: string, shards: number, vacantMs: number): boolean {
   const own = standing.get(server) ?? 0;
   // A shard without a leader is worse than an uneven spread: another server may be there and unable to lead.
   if (own >= shareOf(standing, shards)) return vacantMs >= beyondShareMs;
-  return own <= leastOf(standing) || vacantMs >= afterOthersMs;
+  return (own <= leastOf(standing) && vacantMs >= 0) || vacantMs >= afterOthersMs;
 }
 
 /** Whether a server gives one shard away: of those that have the most it is the first, and another has two less, at least. */

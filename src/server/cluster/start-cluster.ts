@@ -110,7 +110,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     };
     const made = new ShardLeaders({
       ...{ shards, url: config.store, shared, server, serverUrl, leaseMs: config.leaderLeaseMs, mayLead },
-      ...{ watch, directory, log },
+      ...{ watch, directory, log, rest: (ms) => registry.rest(ms) },
       begin: async (shard, store, opened, lease) => {
         const term: ShardTerm = await beginTerm(setting, shard, { store, opened, lease });
         services.set(shard, term.service);
