@@ -2277,6 +2277,8 @@ export interface OperationInputs {
     readonly actor?: string | null | undefined;
     /** Only this operation. */
     readonly action?: string | null | undefined;
+    /** On a cluster with several shards: the log of its directory, where keys, policies and the creation of tenants are. */
+    readonly directory?: boolean | null | undefined;
     /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */

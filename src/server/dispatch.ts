@@ -65,9 +65,9 @@ export function dispatch(
   }
   const { place } = service;
   if (place !== null) {
-    const elsewhere = place.whyElsewhere(operation, input, caller);
-    if (elsewhere !== null) {
-      respond(elsewhere);
+    if (place.whyElsewhere(operation, input, caller) !== null) {
+      const asked = place.ask(service.sessions, operation, input, caller);
+      asked.then(respond, (fault: unknown) => respond(answerForFault(service, fault)));
       return null;
     }
   }

@@ -78,6 +78,8 @@ export interface Place {
   takes(tenant: string): boolean;
   /** An answer where another shard decides the operation. */
   whyElsewhere(operation: Operation, input: Input, caller: Caller): Answer | null;
+  /** Asks the shard that decides it, as the caller. */
+  ask(sessions: Sessions, operation: Operation, input: Input, caller: Caller): Promise<Answer>;
   /** The tenants of all shards, as they are stored. */
   tenants(): Promise<readonly Tenant[]>;
   /** Hands the uses of keys to the directory's shard; there, returns those of all shards. */

@@ -138,6 +138,11 @@ function operationOf(method: string, path: string): Operation | undefined {
   return routes.find((route) => route.method === method && route.pattern.test(path))?.operation;
 }
 
+/** Of a server with several shards, as if it had one: each of its lines is of one of them. */
+export function withoutShards(metrics: string): string {
+  return metrics.replaceAll(/\{shard="\d+"\}|shard="\d+",/g, "");
+}
+
 export function mutates(...resources: readonly string[]) {
   return resources.map((resource) => ({ predicate: "MUTATES", resource }));
 }

@@ -35,15 +35,16 @@ function View({ cluster }: { readonly cluster: Cluster }) {
       <div class="columns">
         <Panel
           title={servers.length === 1 ? "1 server" : `${servers.length} servers`}
-          actions={isOperator.value ? <Resign cluster={cluster} /> : null}
+          actions={isOperator.value && shards.length === 1 ? <Resign cluster={cluster} leader={shards[0]} /> : null}
         >
           <Table
-            head={["Server", "State", "Version", "Up for"]}
+            head={["Server", "State", "Version", "Up for", ...(shards.length > 1 ? [""] : [])]}
             rows={servers.map((server) => [
               <ServerName key="name" id={server.server_id} url={server.url} isOwn={isOwn(server, cluster)} />,
               <State key="state" server={server} shards={shards} />,
               server.version,
               <Since key="up" at={server.started_at} />,
+              ...(shards.length > 1 ? [<ServerActions key="actions" cluster={cluster} server={server} />] : []),
             ])}
           />
         </Panel>
@@ -82,17 +83,32 @@ function Summary({ cluster: { store, servers, shards } }: { readonly cluster: Cl
     );
   if (store !== "postgres")
     return <>This server has its data to itself. On PostgreSQL several servers can share a database.</>;
+  if (shards.length > 1) {
+    const able = servers.filter(canLead).length;
+    if (able < 2) return <>Nobody could take over if the server failed: start another one on the same database.</>;
+    return (
+      <>
+        {able} servers share {shards.length} shards; if one fails, the others take over what it leads.
+      </>
+    );
+  }
   const spare = servers.filter((server) => canLead(server) && !isLeader(server, shards)).length;
   if (spare === 0) return <>Nobody could take over if the leader failed: start another server on the same database.</>;
   return <>{spare === 1 ? "1 server" : `${spare} servers`} could take over if the leader failed.</>;
 }
 
-/** Of the leader: the request reaches it by way of any server. */
-function Resign({ cluster: { store, servers, shards } }: { readonly cluster: Cluster }) {
-  const leader = shards.find((shard) => shard.server_id !== null);
+/** Of several shards, those of one server. */
+function ServerActions({ cluster, server }: { readonly cluster: Cluster; readonly server: Server }) {
+  const leader = cluster.shards.find((shard) => shard.server_id === server.server_id);
+  return isOperator.value ? <Resign cluster={cluster} leader={leader} /> : null;
+}
+
+/** The request reaches the leader by way of any server. */
+function Resign({ cluster, leader }: { readonly cluster: Cluster; readonly leader: Shard | undefined }) {
+  const { store, servers } = cluster;
   const hasSuccessor = servers.some((server) => canLead(server) && server.server_id !== leader?.server_id);
-  if (store !== "postgres" || leader === undefined || !hasSuccessor) return null;
-  return <ActionButton label="Resign" action={resignLeader(leader.url ?? String(leader.server_id))} />;
+  if (store !== "postgres" || leader === undefined || leader.server_id === null || !hasSuccessor) return null;
+  return <ActionButton label="Resign" action={resignLeader(leader.url ?? leader.server_id, leader.server_id)} />;
 }
 
 function ServerName(props: { readonly id: string; readonly url: string | null; readonly isOwn?: boolean }) {
@@ -113,7 +129,7 @@ function State({ server, shards }: { readonly server: Server; readonly shards: r
         silent for <Since at={server.seen_at} />
       </Badge>
     );
-  if (isLeader(server, shards)) return <Badge tone="working">leads</Badge>;
+  if (isLeader(server, shards)) return <Badge tone="working">{ledWords(server, shards)}</Badge>;
   return <Badge tone="idle">{server.may_lead ? "stands by" : "only passes requests on"}</Badge>;
 }
 
@@ -121,6 +137,11 @@ function State({ server, shards }: { readonly server: Server; readonly shards: r
 function leaseLeft({ server_id: leader, lease_left_ms: leftMs }: Shard): string {
   if (leader === null) return "–";
   return leftMs === null ? "does not run out" : duration(leftMs);
+}
+
+function ledWords({ server_id: id }: Server, shards: readonly Shard[]): string {
+  const led = shards.filter((shard) => shard.server_id === id).length;
+  return shards.length === 1 ? "leads" : led === 1 ? "leads 1 shard" : `leads ${led} shards`;
 }
 
 function isLeader({ server_id: id }: Server, shards: readonly Shard[]): boolean {

@@ -160,12 +160,17 @@ export function answerObligation(taskId: string, custodian: string): Action {
   };
 }
 
-export function resignLeader(leader: string): Action {
+export function resignLeader(leader: string, serverId: string): Action {
   return {
     title: "Let another server lead",
     consequence: `${leader} finishes what is under way and resigns; another server leads within about a second. Leases, waits and tasks stay as they are. Connections to ${leader} are closed, and clients connect again by themselves.`,
     isDangerous: true,
-    run: async () => `The leader of epoch ${(await call("resign_leader", {})).epoch} resigns.`,
+    run: async () => {
+      const { epoch, shards } = await call("resign_leader", { server_id: serverId });
+      return shards.length === 1
+        ? `The leader of epoch ${epoch} resigns.`
+        : `The server resigns the shards ${shards.join(", ")}.`;
+    },
   };
 }
 

@@ -21,16 +21,32 @@ const columns: readonly Column<Server>[] = [
     title: "STATE",
     cell: ({ alive, shards, may_lead: mayLead, seen_at: at }) => {
       if (!alive) return `gone for ${ageOf(at)}`;
+      if (shards.length > 1) return `leads ${shards.length}`;
       if (shards.length > 0) return "leads";
       return mayLead ? "stands by" : "passes on only";
     },
     colour: ({ alive, shards }) => (alive ? (shards.length > 0 ? "green" : null) : "red"),
   },
-  { title: "LEADING FOR", cell: ({ shards: [shard] }) => (shard?.since == null ? "-" : ageOf(shard.since)) },
+  { title: "LEADING FOR", cell: ({ shards }) => (shards.length === 0 ? "-" : ageOf(longest(shards))) },
   { title: "EPOCH", cell: ({ shards: [shard] }) => (shard === undefined ? "-" : String(shard.epoch)) },
   { title: "UP FOR", cell: ({ started_at: at }) => ageOf(at) },
   { title: "VERSION", cell: ({ version }) => version },
 ];
+
+/** With several shards an epoch alone says nothing. */
+const columnsOfMany: readonly Column<Server>[] = columns.map((column) =>
+  column.title === "EPOCH"
+    ? {
+        title: "SHARDS",
+        cell: ({ shards }) => (shards.length === 0 ? "-" : shards.map(({ shard }) => shard).join(" ")),
+        gives: "end",
+      }
+    : column,
+);
+
+function longest(shards: Cluster["shards"]): string {
+  return shards.map(({ since }) => since ?? "").reduce((one, other) => (one < other ? one : other));
+}
 
 export const commands: readonly Command[] = [
   {
@@ -38,7 +54,8 @@ export const commands: readonly Command[] = [
     summary: "shows the servers on one database, and which of them leads",
     usage: "[--watch]",
     about:
-      "The leader decides; the others pass every request on to it, and one of them takes over where it stops. With --watch it shows " +
+      "A leader decides; the others pass every request on to it, and one of them takes over where it stops. With several shards " +
+      "each has its own leader, and SHARDS says which a server leads. With --watch it shows " +
       "them again whenever something has changed, until it is stopped.",
     flags: {
       watch: { short: "w", words: "keep running, and show changes" },
@@ -67,30 +84,57 @@ export const commands: readonly Command[] = [
   },
   {
     name: "cluster resign",
-    summary: "lets another server lead",
-    about: `The leader finishes what is under way and resigns; another server serves within about a second. Clients connect
-again by themselves. Do this before a machine is taken down, if its server is not simply stopped, which resigns too.`,
-    flags: { yes: yesFlag },
-    examples: [["leasehold cluster resign", "before its machine is restarted"]],
+    summary: "lets other servers lead",
+    usage: "[--server ID|--shard N]",
+    about: `A leader finishes what is under way and resigns; another server serves within about a second. Clients connect
+again by themselves. Do this before a machine is taken down, if its server is not simply stopped, which resigns too. Of several
+shards it is all that the server leads; it is given no others for half a minute.`,
+    flags: {
+      server: { sign: "ID", words: "the server, by its URL or id [the one that answers]" },
+      shard: { sign: "N", words: "only this shard, whoever leads it" },
+      yes: yesFlag,
+    },
+    examples: [
+      ["leasehold cluster resign", "before its machine is restarted"],
+      ["leasehold cluster resign --server https://b.example.com:7117", "of that server"],
+    ],
     run: async (call) => {
+      const named = call.text("server");
+      const shard = call.isSet("shard") ? call.integer("shard", 0, shardMax) : null;
+      const server = named === null ? null : await serverNamed(call, named);
       await confirmWithoutKey(call, "the leader resigns, and connections to it are closed");
-      const answer = await call.ask("resign_leader", {});
-      call.out.show(answer, () => `The leader of epoch ${answer.epoch} resigns.`);
+      const asked = { ...(server !== null && { server_id: server }), ...(shard !== null && { shard }) };
+      const answer = await call.ask("resign_leader", asked);
+      const { epoch, shards } = answer;
+      call.out.show(answer, () =>
+        shards.length === 1
+          ? `The leader of epoch ${epoch} resigns.`
+          : `The leader of shards ${shards.join(", ")} resigns.`,
+      );
       return undefined;
     },
   },
 ];
+
+const shardMax = 1_000;
+
+async function serverNamed(call: Call, named: string): Promise<string> {
+  const { servers } = await call.ask("get_cluster", {});
+  return servers.find(({ url, server_id: id }) => url === named || id === named)?.server_id ?? named;
+}
 
 function show(call: Call, cluster: Cluster): void {
   call.out.show(cluster, () => words(call, cluster));
 }
 
 function words({ out }: Call, { servers, shards }: Cluster): string {
+  const vacant = shards.filter(({ server_id: id }) => id === null).map(({ shard }) => shard);
   const rows = servers.map((server) => ({
     ...server,
     shards: shards.filter(({ server_id: id }) => id === server.server_id),
   }));
-  return out.table(rows, columns, "No server has reported.");
+  const table = out.table(rows, shards.length > 1 ? columnsOfMany : columns, "No server has reported.");
+  return vacant.length === 0 || shards.length === 1 ? table : `${table}\nNobody leads shard ${vacant.join(", ")}.`;
 }
 
 /** What counts as a change for a program that watches: not how long something has lasted. */

@@ -1,6 +1,6 @@
 /** Operating: the audit log (S7). */
 import { auditEntry } from "../../kernel/contract/audit-records.ts";
-import { optional, text } from "../../kernel/contract/field.ts";
+import { flag, optional, text } from "../../kernel/contract/field.ts";
 import { page } from "../leases/shapes.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
@@ -39,11 +39,14 @@ export const listAudit = query({
         since: optional(text({ max: limits.labelLengthMax })),
         actor: optional(text({ max: limits.idLengthMax })),
         action: optional(text({ max: limits.idLengthMax })),
+        directory: optional(flag()),
       },
       {
         since: "Made at this time or later; ISO 8601.",
         actor: "Only changes by this key.",
         action: "Only this operation.",
+        directory:
+          "On a cluster with several shards: the log of its directory, where keys, policies and the creation of tenants are.",
       },
     ),
     ...paging,

@@ -57,7 +57,9 @@ const checkedHeaders = new Set([
   "sec-fetch-dest",
   passedOnHeader,
 ]);
-const noLeader = errorAnswer("no_leader", "No server leads at the moment; try again.", { retry_after_ms: 1_000 });
+export const noLeader = errorAnswer("no_leader", "No server leads at the moment; try again.", {
+  retry_after_ms: 1_000,
+});
 /** S2: the leader may have done it, and have lost its connection or its lease before the answer left. */
 const outcomeUnknown = errorAnswer(
   "database_unavailable",
@@ -72,6 +74,7 @@ const tooManyPipelined = errorAnswer(
 export interface PassOn {
   /** Takes connections of clients that no term of this server takes. */
   readonly server: Server;
+  leaderUrl(shard: number): string | null;
   /** Passes one request on, from whichever server it came to. */
   request(request: IncomingMessage, response: ServerResponse, shard: number): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, shard: number): void;
@@ -205,6 +208,7 @@ export function createPassOn(options: PassOnOptions): PassOn {
   });
   return {
     server,
+    leaderUrl: options.leaderUrl,
     request: passRequest,
     upgrade: passUpgrade,
     close: () => {

@@ -50,6 +50,7 @@ export class Routing {
     if (noun === "keys" && verb !== "assign") return directoryShard;
     if (noun === "keys") return this.#knownHome(this.#directory.holderOfKey(decoded(id))?.tenant);
     if (noun === "tenants") return id === undefined ? directoryShard : this.#knownHome(decoded(id));
+    if (noun === "audit" && url.includes("directory=true")) return directoryShard;
     if (noun === "session" && method === "POST") return directoryShard;
     return this.#knownHome(typeof named === "string" ? named : caller.tenant);
   }

@@ -98,7 +98,9 @@ export class ShardLeaders {
     const { rest, log } = this.#options;
     if (this.all[shard]?.state !== "leading") return;
     if (performance.now() >= this.#restsUntil)
-      rest(restMs).catch((err: unknown) => log.warn({ err }, "the others do not know that this server takes no shards"));
+      rest(restMs).catch((err: unknown) =>
+        log.warn({ err }, "the others do not know that this server takes no shards"),
+      );
     this.#restsUntil = performance.now() + restMs;
     this.#resign(shard);
   }

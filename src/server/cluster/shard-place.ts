@@ -9,12 +9,14 @@ import type { Tenant } from "../../kernel/contract/records.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Input, Operation } from "../../protocol/operation.ts";
 import type { Database } from "../../store/postgres-connection.ts";
+import type { Sessions } from "../auth/sessions.ts";
 import type { Connections } from "../http/connections.ts";
 import type { HandOver } from "../http/hand-over.ts";
 import type { Elsewhere } from "../http/http.ts";
 import type { Caller, Place } from "../service.ts";
+import { askElsewhere } from "./ask-elsewhere.ts";
 import type { Directory } from "./directory.ts";
-import type { PassOn } from "./pass-on.ts";
+import { noLeader, type PassOn } from "./pass-on.ts";
 import type { Routing } from "./routing.ts";
 import { directoryOperations, directoryShard, shardOfTenant, tenantOperations } from "./shards.ts";
 
@@ -29,6 +31,7 @@ export interface ShardedServer {
   readonly routing: Routing;
   readonly handOver: HandOver;
   readonly passOn: PassOn;
+  readonly ca: string | null;
 }
 
 export class ShardPlace implements Place {
@@ -50,6 +53,23 @@ export class ShardPlace implements Place {
     return shardOfTenant(tenant, this.#server.shards) === this.shard;
   }
 
+  async ask(sessions: Sessions, operation: Operation, input: Input, caller: Caller): Promise<Answer> {
+    const { passOn, handOver, ca } = this.#server;
+    const shard = this.#deciding(operation.name, input, caller.tenant);
+    const leaderUrl = passOn.leaderUrl(shard);
+    if (shard === this.shard) return elsewhere;
+    if (leaderUrl === null) return noLeader;
+    return await askElsewhere({ leaderUrl, shard, handOver, sessions, ca }, operation, input, caller);
+  }
+
+  #deciding(name: string, input: Input, tenant: string): number {
+    const { shards, directory } = this.#server;
+    if (directoryOperations.has(name) || (name === "list_audit" && input["directory"] === true)) return directoryShard;
+    if (tenantOperations.has(name)) return shardOfTenant(String(input["tenant_id"]), shards);
+    const holder = name === "assign_name" ? directory.holderOfKey(String(input["key_id"])) : null;
+    return shardOfTenant(holder?.tenant ?? tenant, shards);
+  }
+
   whyElsewhere({ name }: Operation, input: Input, { tenant }: Caller): Answer | null {
     return this.#isOwn(name, input, tenant) ? null : elsewhere;
   }
@@ -58,11 +78,7 @@ export class ShardPlace implements Place {
     if (name === "metrics") return true;
     // Every shard has adopted the policies, and its own agents ask it.
     if (name === "list_policies" || name === "get_policy") return this.shard === directoryShard || this.takes(tenant);
-    if (directoryOperations.has(name)) return this.shard === directoryShard;
-    if (tenantOperations.has(name)) return this.takes(String(input["tenant_id"]));
-    if (name !== "assign_name") return this.takes(tenant);
-    const holder = this.#server.directory.holderOfKey(String(input["key_id"]));
-    return holder === null || this.takes(holder.tenant);
+    return this.#deciding(name, input, tenant) === this.shard;
   }
 
   spread(): Promise<void> {
@@ -154,5 +170,5 @@ export class ShardGate implements Elsewhere {
 
 const elsewhere = errorAnswer(
   "invalid_request",
-  "Another shard of this cluster decides this: send it over HTTP as a request of its own, and not over a stream or MCP.",
+  "Another shard of this cluster decides this: send it as a request of its own.",
 );

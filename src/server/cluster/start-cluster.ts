@@ -65,6 +65,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     for (const { sessions } of services.values()) for (const one of signedOut) sessions.noteSignedOut(one);
   });
   let routing: Routing | null = null;
+  const authorities = ca === null ? null : readFileSync(ca, "utf8");
   const passOn = createPassOn({
     leaderUrl: (shard) => watch.leaderOf(shard)?.url ?? null,
     route: (request) => {
@@ -74,7 +75,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     },
     gate: createGate(config),
     server: { ...parserOptions, requestTimeout: config.requestTimeoutMs },
-    ca: ca === null ? null : readFileSync(ca, "utf8"),
+    ca: authorities,
     handOver,
   });
   const { port, connectionsMax, tlsReloadMs } = config;
@@ -102,7 +103,7 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     const isShared = shards > 1;
     const setting: TermSetting = {
       ...{ config, key, secretsDb: shared.elections, folder, front, address, handOver, passOn, directory, shards },
-      db: shared.history,
+      ...{ db: shared.history, ca: authorities },
       routing: new Routing(shards, directory),
       artifacts: openArtifacts(config.data, config, isShared),
       metrics: new ShardMetrics(),

@@ -18,6 +18,8 @@ export interface Said {
   readonly shard: number;
 }
 
+type Sent = Pick<IncomingMessage, "method" | "url" | "headers">;
+
 export class HandOver {
   readonly #key: Buffer;
 
@@ -26,7 +28,7 @@ export class HandOver {
   }
 
   /** The header's value. */
-  say(request: IncomingMessage, address: string, shard = 0): string {
+  say(request: Sent, address: string, shard = 0): string {
     return `${wordsOf(address, shard)} ${this.#sum(request, address, shard)}`;
   }
 
@@ -42,7 +44,7 @@ export class HandOver {
     return one.length === other.length && timingSafeEqual(one, other) ? { address, shard } : null;
   }
 
-  #sum({ method, url, headers }: IncomingMessage, address: string, shard: number): string {
+  #sum({ method, url, headers }: Sent, address: string, shard: number): string {
     const { authorization = null, cookie = null } = headers;
     const said = [method, url, authorization, cookie, headers["x-api-key"] ?? null, wordsOf(address, shard)];
     return createHmac("sha256", this.#key).update(JSON.stringify(said)).digest("base64url");
