@@ -3,6 +3,7 @@ import type { Mutant } from "./planted.ts";
 import { credentialMutants } from "./planted-credentials.ts";
 import { pageMutants } from "./planted-page.ts";
 import { passingOnMutants } from "./planted-passing-on.ts";
+import { shardMutants } from "./planted-shards.ts";
 
 const ofLeadership = ["src/engine/leadership.test.ts"];
 const ofSessions = ["test/page/sessions.test.ts"];
@@ -16,6 +17,7 @@ const ofSpans = ["test/server/tracing.test.ts"];
 export const edgeMutants: readonly Mutant[] = [
   ...credentialMutants,
   ...passingOnMutants,
+  ...shardMutants,
   ...pageMutants,
   {
     name: "leadership: a leader answers until the last moment of its lease",
@@ -41,7 +43,7 @@ export const edgeMutants: readonly Mutant[] = [
   {
     name: "leadership: a server that may not lead campaigns",
     file: "../engine/leadership.ts",
-    find: "return this.#options.mayLead && performance.now()",
+    find: "return mayLead && performance.now()",
     replace: "return performance.now()",
     tests: ofLeadership,
   },

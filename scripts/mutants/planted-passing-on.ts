@@ -13,8 +13,8 @@ export const passingOnMutants: readonly Mutant[] = [
   {
     ...passOn,
     name: "passing on: clients share connections to the leader",
-    find: "const known = lines.get(socket);",
-    replace: "const [known] = lines.values();",
+    find: "const known = clients.get(socket);",
+    replace: "const [known] = clients.values();",
   },
   {
     ...passOn,
@@ -32,15 +32,15 @@ export const passingOnMutants: readonly Mutant[] = [
     ...passOn,
     file: "../server/http/hand-over.ts",
     name: "passing on: anybody's word for a client's address is believed",
-    find: "return one.length === other.length && timingSafeEqual(one, other) ? address : null;",
-    replace: "return one.length === other.length || timingSafeEqual(one, one) ? address : null;",
+    find: "return one.length === other.length && timingSafeEqual(one, other) ? { address, shard } : null;",
+    replace: "return one.length === other.length || timingSafeEqual(one, one) ? { address, shard } : null;",
   },
   {
     ...passOn,
     file: "../server/http/hand-over.ts",
     name: "passing on: the word for a client's address fits every request",
-    find: "JSON.stringify([method, url, authorization, cookie,",
-    replace: "JSON.stringify([typeof method, typeof url, authorization, cookie,",
+    find: "const said = [method, url, authorization, cookie,",
+    replace: "const said = [typeof method, typeof url, authorization, cookie,",
   },
   {
     ...passOn,

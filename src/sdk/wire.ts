@@ -2499,7 +2499,7 @@ export interface OperationInputs {
   readonly resign_leader: {
     /** Whose shards; the server that answers if absent. */
     readonly server_id?: string | null | undefined;
-    /** Only this shard, whoever leads it; all of the server's if absent. */
+    /** Only this shard, of any server; all of the server's if absent. */
     readonly shard?: number | null | undefined;
   };
 }

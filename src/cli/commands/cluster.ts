@@ -91,7 +91,7 @@ again by themselves. Do this before a machine is taken down, if its server is no
 shards it is all that the server leads; it is given no others for half a minute.`,
     flags: {
       server: { sign: "ID", words: "the server, by its URL or id [the one that answers]" },
-      shard: { sign: "N", words: "only this shard, whoever leads it" },
+      shard: { sign: "N", words: "only this shard, of any server" },
       yes: yesFlag,
     },
     examples: [

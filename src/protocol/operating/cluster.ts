@@ -63,7 +63,7 @@ export const resignLeader = edge({
       text({ maxLength: limits.idLengthMax, description: "Whose shards; the server that answers if absent." }),
     ),
     shard: optional(
-      integer({ minimum: 0, description: "Only this shard, whoever leads it; all of the server's if absent." }),
+      integer({ minimum: 0, description: "Only this shard, of any server; all of the server's if absent." }),
     ),
   },
   summary: "Lets other servers lead",

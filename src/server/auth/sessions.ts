@@ -55,7 +55,7 @@ export class Sessions {
   private readonly owner: OwnerCredential | null;
   /** Where there are several shards, one for all of them. */
   private readonly secretOfAll: (() => string) | null;
-  /** Told of each session that is signed out, where other servers have to know. */
+  /** Called with each session that is signed out, where other servers have to know. */
   onSignedOut: ((session: SignedOutSession) => void) | null = null;
   /** By key, the links that it made, the oldest first. */
   private readonly links = new Map<string, Map<string, Link>>();

@@ -9,7 +9,7 @@ import { directoryShard } from "./shards.ts";
 /** A server that did not report for this long gets no shards: sooner than it is shown as gone, because shards wait for it. */
 const silentMsMax = 2_500;
 
-/** How far back each look finds sessions that were signed out; a term that begins reads all of them. */
+/** How far back each check finds sessions that were signed out; a term that begins reads all of them. */
 const signedOutMs = 10_000;
 
 interface Watched {
@@ -19,7 +19,7 @@ interface Watched {
   readonly resignEpoch: number;
 }
 
-/** What comes with a look at the shards. */
+/** What comes with a check of the shards. */
 export interface Seen {
   /** Another one after each commit of shard 0. */
   readonly directoryMark: string;

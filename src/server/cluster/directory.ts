@@ -22,7 +22,7 @@ export interface KeyHolder {
 export type Adopt = (directory: StoredDirectory) => Promise<void>;
 
 const readMsMax = 2_000;
-/** Whoever asks for unknown credentials without end costs this many reads a second. */
+/** Unknown credentials without end cost one read in this time. */
 const betweenMs = 50;
 /** A large directory is read in a tenth of the time at most. */
 const restShare = 10;

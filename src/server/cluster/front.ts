@@ -38,7 +38,7 @@ export interface FrontOptions extends FrontAddress {
 /** By its first request; "any": whichever is at hand. */
 export type Choose = (head: RequestHead) => number | "any" | Promise<number | "any">;
 
-/** A head that is longer is refused by whoever reads it; one that comes slower too. */
+/** A head that is longer, or comes slower, is refused by the server that passes on. */
 const headBytesMax = 16_384;
 const headMsMax = 10_000;
 

@@ -57,7 +57,7 @@ export class ServerRegistry {
     };
   }
 
-  /** The others do not give it shards for so long. */
+  /** For that time the others do not give it shards. */
   async rest(ms: number): Promise<void> {
     const { schema } = this.#db;
     await this.#db.read(

@@ -24,7 +24,7 @@ export interface ShardLeadersOptions {
   readonly mayLead: boolean;
   readonly watch: ClusterWatch;
   readonly directory: Directory;
-  /** Says to the others that this server takes no shards for so long. */
+  /** Says to the others that this server takes no shards for that time. */
   readonly rest: (ms: number) => Promise<void>;
   readonly begin: (shard: number, store: Store, opened: Opened, lease: CountedLease) => Promise<Term>;
   readonly log: EngineLog;

@@ -28,7 +28,7 @@ function settle(led: (string | null)[], servers: readonly string[]): { moves: nu
 
 const names = ["a", "b", "c", "d"];
 
-test("whoever leads what, in the end all servers lead about as many shards, and they move one at a time", () => {
+test("whatever each server leads, in the end all servers lead about as many shards, and they move one at a time", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(fc.nat(), { minLength: 1, maxLength: 32 }), (count, picks) => {
       const servers = names.slice(0, count);
@@ -55,6 +55,18 @@ test("a shard that stays vacant is taken by anybody, however many it leads", () 
   assert.equal(mayTake(standing, "a", 5, 0), false);
   assert.equal(mayTake(standing, "b", 5, 0), true);
   assert.equal(mayTake(standing, "a", 5, 5_000), true);
+});
+
+test("of servers that lead the most, one gives a shard away", () => {
+  const standing = new Map([
+    ["b", 3],
+    ["a", 3],
+    ["c", 1],
+  ]);
+  assert.deepEqual(
+    ["a", "b", "c"].filter((server) => isToGive(standing, server)),
+    ["a"],
+  );
 });
 
 test("a server that leads less than its share goes after those that lead the least", () => {

@@ -7,7 +7,7 @@ export type Standing = ReadonlyMap<string, number>;
 const afterOthersMs = 300;
 const beyondShareMs = 1_000;
 
-/** Whether a server campaigns for a shard that nobody has led for so long; less than zero: for one that lets others go first. */
+/** Whether a server campaigns for a shard that has been vacant for that time; less than zero: it lets others go first. */
 export function mayTake(standing: Standing, server: string, shards: number, vacantMs: number): boolean {
   const own = standing.get(server) ?? 0;
   // A shard without a leader is worse than an uneven spread: another server may be there and unable to lead.

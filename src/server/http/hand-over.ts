@@ -12,7 +12,7 @@ import type { IncomingMessage } from "node:http";
 export const passedOnHeader = "leasehold-passed-on";
 
 /** What another server of the cluster has said of a request. */
-export interface Said {
+export interface HandedOver {
   readonly address: string;
   /** The shard whose leader it is meant for. */
   readonly shard: number;
@@ -33,7 +33,7 @@ export class HandOver {
   }
 
   /** null: no server of this cluster has said it. */
-  saidIn(request: IncomingMessage): Said | null {
+  saidIn(request: IncomingMessage): HandedOver | null {
     const shown = request.headers[passedOnHeader];
     if (typeof shown !== "string") return null;
     const end = shown.lastIndexOf(" ");
