@@ -16,7 +16,7 @@ export const shardMutants: readonly Mutant[] = [
     ...routing,
     file: "../server/cluster/shard-place.ts",
     name: "shards: a connection's first tenant decides for all its requests",
-    find: "then(said?.shard ?? (found === \"any\" ? this.#shard : found));",
+    find: 'then(said?.shard ?? (found === "any" ? this.#shard : found));',
     replace: "then(this.#shard);",
   },
   {
@@ -60,12 +60,12 @@ export const shardMutants: readonly Mutant[] = [
     ...directory,
     name: "shards: what was compiled of the policies before outlives an adoption",
     find: "if (hasChanged) forgetPermissions(state.tenants.values());",
-    replace: "if (ids.has(\"\")) forgetPermissions(state.tenants.values());",
+    replace: 'if (ids.has("")) forgetPermissions(state.tenants.values());',
   },
   {
     ...directory,
     name: "shards: what is unchanged is written again with each adoption",
     find: "if (known !== undefined && isSame(key, known.record, record)) continue;",
-    replace: "if (known === undefined && record.id === \"\") continue;",
+    replace: 'if (known === undefined && record.id === "") continue;',
   },
 ];
