@@ -134,6 +134,11 @@ export class Leadership {
     return this.#leader;
   }
 
+  /** Whether it goes on by itself: a first try may have failed, and is repeated. */
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
   /** Makes or checks the schema. */
   async prepare(): Promise<void> {
     await this.#watch();

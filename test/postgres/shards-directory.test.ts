@@ -79,8 +79,9 @@ test("policies hold in every shard, and settings are the tenant's own", async (t
   for (const { tenant_id: id, quotas } of body.tenants)
     assert.equal(quotas.agents_max === 1, id !== "default", `${id} as it is stored in its own shard`);
   assert.equal((await clientOf(there).post("/v1/tenants/acme/suspend", {})).status, 200);
-  const refused = await clientOf(here).post("/v1/agents", { agent_id: "a" }, { tenant: "acme" });
-  assert.equal(refused.body.error, "tenant_suspended");
+  const asked = { agent_id: "a", intents: mutates("FILE:/open") };
+  const refused = await clientOf(here).post("/v1/acquire", asked, { tenant: "acme" });
+  assert.equal(refused.body.error, "paused");
 });
 
 test("a session is one for all shards, and over in all of them when it is signed out", async (t) => {

@@ -34,6 +34,15 @@ export async function evenly(t: TestContext, count: number, options: ServerOptio
   return { cluster, servers, urls: servers.map(({ address }) => address.url) };
 }
 
+/** Asked again while the servers do not know yet who leads. */
+export async function leasesOf(url: string, tenant: string): Promise<readonly string[]> {
+  for (;;) {
+    const answer = await fetch(`${url}/v1/leases`, { headers: { "leasehold-tenant": tenant } });
+    const body = (await answer.json()) as { readonly leases?: readonly { readonly id: string }[] };
+    if (answer.status !== 503) return (body.leases ?? []).map(({ id }) => id);
+  }
+}
+
 /** By the first server, without a key. */
 export async function createTenants(url: string): Promise<void> {
   for (const tenant of tenants) {

@@ -22,10 +22,13 @@ export interface KeyHolder {
 export type Adopt = (directory: StoredDirectory) => Promise<void>;
 
 const readMsMax = 2_000;
-/** Unknown credentials without end cost one read in this time. */
+/** Unknown credentials without end cost one question in this time, and one read of the whole in four times what that takes. */
 const betweenMs = 50;
-/** A large directory is read in a tenth of the time at most. */
+const betweenShare = 4;
+/** By itself, a large directory is read in a tenth of the time at most. */
 const restShare = 10;
+/** An engine that does not commit must not keep the others from the directory; it has decided the adoption all the same. */
+const adoptMsMax = 500;
 
 export class Directory {
   readonly #db: Database;
@@ -101,7 +104,7 @@ export class Directory {
     }
     this.#next ??= this.#reading
       .catch(() => undefined)
-      .then(() => sleep(Math.max(0, this.#beganAt + betweenMs - performance.now())))
+      .then(() => sleep(Math.max(0, this.#beganAt + this.#betweenMs - performance.now())))
       .then(() => {
         this.#next = null;
         return this.refresh();
@@ -109,9 +112,20 @@ export class Directory {
     return this.#next;
   }
 
+  get #betweenMs(): number {
+    return Math.max(betweenMs, this.#tookMs * betweenShare);
+  }
+
   async #read(): Promise<void> {
     this.#beganAt = performance.now();
     const { schema } = this.#db;
+    const [found] = await this.#db.read(
+      `SELECT epoch, number, restores, ${isKnownSql}::int AS is_known FROM ${schema}.shards WHERE shard = ${directoryShard}`,
+      [],
+      readMsMax,
+    );
+    if (found !== undefined && markOf(found) === this.#mark) return;
+    this.#beganAt = performance.now();
     const rows = await this.#db.read(
       `SELECT s.epoch, s.number, s.restores, s.restored_at, ${isKnownSql}::int AS is_known, l.n, l.kind, l.body
        FROM ${schema}.shards AS s LEFT JOIN ${schema}.live AS l ON l.shard = ${directoryShard}
@@ -121,13 +135,14 @@ export class Directory {
       readMsMax,
     );
     const [first] = rows;
-    this.#mark = first === undefined ? "" : markOf(first);
     const stored = rows.flatMap(({ n, kind, body }) =>
       kind === null ? [] : [{ n: Number(n), kind: String(kind), body: String(body) }],
     );
     const restores = { restores: Number(first?.["restores"]), restoredAt: Number(first?.["restored_at"]) };
     const read = first?.["is_known"] === 1 ? readDirectory(stored, restores, this.#box) : null;
     await this.#take(read);
+    // Only now: what failed is read again.
+    this.#mark = first === undefined ? "" : markOf(first);
     this.#tookMs = performance.now() - this.#beganAt;
   }
 
@@ -136,7 +151,8 @@ export class Directory {
     if (text === this.#text) return;
     if (read !== null) {
       // One that fails to has an engine that is at its end.
-      await Promise.allSettled(Array.from(this.#adopters, (adopt) => adopt(read)));
+      const adopted = Promise.allSettled(Array.from(this.#adopters, (adopt) => adopt(read)));
+      await Promise.race([adopted, sleep(adoptMsMax, undefined, { ref: false })]);
     }
     this.#text = text;
     this.#contents = read;

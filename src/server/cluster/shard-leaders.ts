@@ -84,7 +84,7 @@ export class ShardLeaders {
     const deadline = performance.now() + (mayLead ? startMsMax : 0);
     do await directory.refresh();
     while (directory.contents === null && performance.now() < deadline && (await wait()));
-    await Promise.all(this.all.slice(1).map((one) => one.start()));
+    await Promise.all(this.all.slice(1).map(startOne));
     while (watch.shards.some(({ leader }) => leader === null) && performance.now() < deadline) await wait();
   }
 
@@ -154,6 +154,15 @@ export class ShardLeaders {
     }
     standing.set(server, this.all.filter(({ state }) => isTaken(state)).length);
     return standing;
+  }
+}
+
+/** A shard that cannot be loaded is logged and tried again; the others are served. */
+async function startOne(one: Leadership): Promise<void> {
+  try {
+    await one.start();
+  } catch (fault) {
+    if (!one.isRunning) throw fault;
   }
 }
 
