@@ -18,7 +18,7 @@ import {
 } from "./auth/issuing.ts";
 import { runLeaseChange, runReset, runTaskHeartbeat, runTaskHeartbeats } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
-import { directoryOperations } from "./cluster/shards.ts";
+import { directoryOperations, tenantOperations } from "./cluster/shards.ts";
 import { runBulkTasks } from "./operating/bulk-tasks.ts";
 import { runQuery } from "./queries/queries.ts";
 import { runReceipt, runReceipts } from "./receipts/receipts.ts";
@@ -86,21 +86,21 @@ export function dispatch(
     return null;
   }
   const command = operation.decode(input, sender);
-  if (place !== null && directoryOperations.has(name))
+  if (place !== null && (directoryOperations.has(name) || tenantOperations.has(name)))
     return run({
       service,
       operation,
       input,
       command,
       caller,
-      respond: (answer) => void spread(place, respond, answer),
+      respond: (answer) => void spread(service, place, respond, answer),
     });
   return run({ service, operation, input, command, caller, respond });
 }
 
 /** Who was answered may act on it at once, in another shard too. */
-async function spread(place: Place, respond: Respond, answer: Answer): Promise<void> {
-  if (answer.status < 400) await place.spread();
+async function spread({ engine }: Service, place: Place, respond: Respond, answer: Answer): Promise<void> {
+  if (answer.status < 400) await place.spread(engine.store);
   respond(answer);
 }
 

@@ -5,6 +5,7 @@ import type { Actor, KeyUse } from "../kernel/contract/commands.ts";
 import type { Millis, Tenant } from "../kernel/contract/records.ts";
 import type { Answer } from "../protocol/answers/answer.ts";
 import type { Input, Operation } from "../protocol/operation.ts";
+import type { Store } from "../store/store.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { Counts, type RequestKeys, RequestWatch, requestKeysOf } from "./answering/command-run.ts";
 import { TenantUses } from "./answering/tenant-use.ts";
@@ -84,8 +85,8 @@ export interface Place {
   tenants(): Promise<readonly Tenant[]>;
   /** Hands the uses of keys to the directory's shard; there, returns those of all shards. */
   exchangeUses(uses: readonly KeyUse[]): Promise<readonly KeyUse[]>;
-  /** After a change of the directory: the shards that this server leads know it when this resolves. */
-  spread(): Promise<void>;
+  /** After a change of the directory: when this resolves, other servers can read it and the shards that this one leads know it. */
+  spread(store: Store): Promise<void>;
 }
 
 export function createService(

@@ -96,10 +96,11 @@ export interface SharedConnections {
 }
 
 const electionReadersMax = 2;
-const historyReadersMax = 4;
+/** For folds of all its shards too. */
+const historyReadersMax = 6;
 const renewersMax = 3;
 
-/** At most 9 connections, and one for each shard that the server leads. */
+/** At most 11 connections, and one for each shard that the server leads. */
 export function shareConnections(address: PostgresAddress, leaseMs: number): SharedConnections {
   const elections = new Database({ ...address, readersMax: electionReadersMax });
   const history = new Database({ ...address, readersMax: historyReadersMax });

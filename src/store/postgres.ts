@@ -344,6 +344,10 @@ class PostgresStore extends PostgresHistory implements Store {
     this.#isMigrated = true;
   }
 
+  async folded(): Promise<void> {
+    await this.folder?.folded();
+  }
+
   async prune(limits: PruneLimits): Promise<Pruned> {
     if (this.refusal !== null) throw this.refusal;
     await this.folder?.folded();

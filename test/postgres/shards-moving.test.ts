@@ -57,7 +57,9 @@ test("a leader that is deposed in one shard goes on in the others", async (t) =>
   await createTenants(urls[0] ?? "");
   const before = await epochsBy(cluster);
   const { schema, query } = cluster.data;
-  await query(`UPDATE ${schema}.shards SET epoch = epoch + 1, server = NULL, lease_until = now() WHERE shard = 3`);
+  await query(
+    `UPDATE ${schema}.shards SET epoch = epoch + 1, journal_epoch = epoch + 1, server = NULL, lease_until = now() WHERE shard = 3`,
+  );
   await until(() => only.leaderships[3]?.state !== "leading");
   for (const tenant of ["t3", "acme", "a"])
     assert.equal((await clientOf(urls[0] ?? "").get("/v1/leases", { tenant })).status, 200);

@@ -182,7 +182,7 @@ test("while a shard has no leader its tenants get 503 no_leader, and others are 
   await createTenants(urls[0] ?? "");
   const { schema, query } = cluster.data;
   // Nobody may campaign while the row is another server's.
-  await query(`UPDATE ${schema}.shards SET epoch = epoch + 1, server = 'x', url = 'http://127.0.0.1:1',
+  await query(`UPDATE ${schema}.shards SET epoch = epoch + 1, journal_epoch = epoch + 1, server = 'x', url = 'http://127.0.0.1:1',
     lease_until = now() + interval '1 h' WHERE shard = 2`);
   await until(() => servers.every((server) => !ledBy(server).includes(2)));
   const ask = () => fetch(`${urls[0]}/v1/leases`, { headers: { "leasehold-tenant": "a" } });

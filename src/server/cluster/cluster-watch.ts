@@ -3,7 +3,7 @@ import type { Database, PgRow } from "../../store/postgres-connection.ts";
 import { isKnownSql, leaderIn } from "../../store/postgres-leading.ts";
 import type { Leader } from "../../store/store.ts";
 import type { SignedOutSession } from "../auth/sessions.ts";
-import { markOf } from "./directory.ts";
+import { markOf, unfoldedSql } from "./directory.ts";
 import { directoryShard } from "./shards.ts";
 
 /** A server that did not report for this long gets no shards: sooner than it is shown as gone, because shards wait for it. */
@@ -71,14 +71,15 @@ export class ClusterWatch {
     const { schema } = this.#db;
     const rows = await this.#db.read(
       `SELECT shard, server, url, epoch, number, restores, resign_epoch, ${isKnownSql}::int AS is_known,
-         ${millis("lease_until - clock_timestamp()")} AS left_ms, ${millis("led_since")} AS since
+         ${millis("lease_until - clock_timestamp()")} AS left_ms, ${millis("led_since")} AS since,
+         CASE WHEN shard = ${directoryShard} THEN ${unfoldedSql(schema)} ELSE 0 END AS unfolded
        FROM ${schema}.shards
        UNION ALL
-       SELECT -1, server, url, 0, 0, 0, 0, 0, 0, 0 FROM ${schema}.servers
+       SELECT -1, server, url, 0, 0, 0, 0, 0, 0, 0, 0 FROM ${schema}.servers
        WHERE may_lead = 1 AND rests_until < clock_timestamp()
          AND seen_at > clock_timestamp() - ${silentMsMax} * interval '1 millisecond'
        UNION ALL
-       SELECT -2, id, key_id, 0, 0, 0, 0, 0, until, 0 FROM ${schema}.signed_out
+       SELECT -2, id, key_id, 0, 0, 0, 0, 0, until, 0, 0 FROM ${schema}.signed_out
        WHERE at > clock_timestamp() - ${signedOutMs} * interval '1 millisecond'
        ORDER BY 1, 2`,
       [],

@@ -120,14 +120,16 @@ export class Directory {
     this.#beganAt = performance.now();
     const { schema } = this.#db;
     const [found] = await this.#db.read(
-      `SELECT epoch, number, restores, ${isKnownSql}::int AS is_known FROM ${schema}.shards WHERE shard = ${directoryShard}`,
+      `SELECT epoch, number, restores, ${isKnownSql}::int AS is_known, ${unfoldedSql(schema)} AS unfolded
+       FROM ${schema}.shards WHERE shard = ${directoryShard}`,
       [],
       readMsMax,
     );
     if (found !== undefined && markOf(found) === this.#mark) return;
     this.#beganAt = performance.now();
     const rows = await this.#db.read(
-      `SELECT s.epoch, s.number, s.restores, s.restored_at, ${isKnownSql}::int AS is_known, l.n, l.kind, l.body
+      `SELECT s.epoch, s.number, s.restores, s.restored_at, ${isKnownSql}::int AS is_known, ${unfoldedSql(schema)} AS unfolded,
+         l.n, l.kind, l.body
        FROM ${schema}.shards AS s LEFT JOIN ${schema}.live AS l ON l.shard = ${directoryShard}
          AND l.kind IN (${directoryKinds.map((kind) => `'${kind}'`).join()})
        WHERE s.shard = ${directoryShard} ORDER BY l.n`,
@@ -169,7 +171,12 @@ export class Directory {
   }
 }
 
-/** Another one after each commit, campaign and restore of the shard. */
+/** Another one after each commit, fold, campaign and restore of the shard. */
 export function markOf(row: Readonly<Record<string, unknown>>): string {
-  return `${row["epoch"]} ${row["number"]} ${row["restores"]} ${row["is_known"]}`;
+  return `${row["epoch"]} ${row["number"]} ${row["unfolded"]} ${row["restores"]} ${row["is_known"]}`;
+}
+
+/** The first commit of shard 0 that is not in its tables yet: what is read now may be another thing after its fold. */
+export function unfoldedSql(schema: string): string {
+  return `(SELECT coalesce(min(j.number), 0) FROM ${schema}.journal AS j WHERE j.shard = ${directoryShard})`;
 }

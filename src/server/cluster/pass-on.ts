@@ -94,9 +94,15 @@ export function createPassOn(options: PassOnOptions): PassOn {
   };
   // One that is deposed answers nothing any more, and if it is paused or cut off it does not say so either.
   const looking = setInterval(() => {
+    const origins = new Map<number, string | null>();
     for (const [one, { shard, origin }] of underWay) {
-      const url = options.leaderUrl(shard);
-      if (url !== null && new URL(url).origin !== origin) one.destroy();
+      let leader = origins.get(shard);
+      if (leader === undefined) {
+        const url = options.leaderUrl(shard);
+        leader = url === null ? null : new URL(url).origin;
+        origins.set(shard, leader);
+      }
+      if (leader !== null && leader !== origin) one.destroy();
     }
   }, lookMs);
   looking.unref();

@@ -9,6 +9,7 @@ import type { Tenant } from "../../kernel/contract/records.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Input, Operation } from "../../protocol/operation.ts";
 import type { Database } from "../../store/postgres-connection.ts";
+import type { Store } from "../../store/store.ts";
 import type { Sessions } from "../auth/sessions.ts";
 import type { Connections } from "../http/connections.ts";
 import type { HandOver } from "../http/hand-over.ts";
@@ -81,8 +82,13 @@ export class ShardPlace implements Place {
     return this.#deciding(name, input, tenant) === this.shard;
   }
 
-  spread(): Promise<void> {
-    return this.#server.directory.refresh().catch(() => undefined);
+  async spread(store: Store): Promise<void> {
+    try {
+      await store.folded?.();
+      await this.#server.directory.refresh();
+    } catch {
+      // It is stored; the others find it a moment later.
+    }
   }
 
   /** By the shard of each. */
