@@ -45,8 +45,8 @@ export const passingOnMutants: readonly Mutant[] = [
   {
     ...passOn,
     name: "passing on: what is under way to a former leader is awaited for ever",
-    find: "if (to !== origin) one.destroy();",
-    replace: "if (to === null) one.destroy();",
+    find: "if (leader !== null && leader !== origin) one.destroy();",
+    replace: 'if (leader === "") one.destroy();',
   },
   {
     ...passOn,

@@ -23,8 +23,7 @@ export interface Store extends History {
   renew(now: Millis | null): Promise<LeaderLease | null>;
   /** Stops being the writer, after the commits in flight, so that another can open at once. The caller answers nobody after it. */
   resign(): Promise<void>;
-  /** Resolves when what was committed before is where other servers read it; absent where there are none. */
-  folded?(): Promise<void>;
+  folded?(): Promise<void>; // Resolves when what was committed before is where other servers read it.
   /**
    * Passes every live row to the callbacks, some thousand at a time and in order of `n`: first those of other kinds,
    * then those of the kind whose bodies are lists. To be called before the first commit.
