@@ -140,15 +140,13 @@ function fold(files: DataFiles): void {
 async function claimEmpty(client: pg.Client, schema: string): Promise<void> {
   await client.query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0");
   const { rows } = await client.query(`SELECT epoch, number FROM ${schema}.shards FOR UPDATE`);
-  if (rows.length > 1)
-    throw refused(
-      `the schema ${schema} is set up with ${rows.length} shards; name an empty one, which then gets one shard`,
-    );
   const wasLed = rows.some((row: Row) => Number(row["epoch"]) > 0 || Number(row["number"]) > 0);
   const tables = [...movedTables.map(({ name }) => name), "secrets"];
   const asked = tables.map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT 1 FROM ${schema}.${name})`);
   const filled = await client.query<{ name: string }>(asked.join(" UNION ALL "));
-  if (!wasLed && filled.rows.length === 0) return;
+  const isEmpty = !wasLed && filled.rows.length === 0;
+  if (isEmpty && rows.length === 1) return;
+  if (isEmpty) throw severalShards(schema, rows.length);
   const what = filled.rows.map(({ name }) => name).join(", ") || "a server has led there";
   throw refused(
     `the schema ${schema} is in use (${what}); name an empty one with ?schema= in --to, or drop it: DROP SCHEMA ${schema} CASCADE`,
@@ -228,6 +226,10 @@ async function putMeta(client: pg.Client, schema: string, source: DatabaseSync, 
     `UPDATE ${schema}.shards SET ${names.map((name) => `${name} = ${numberOf(meta, name)}`).join()}, last_task = ${lastTask},
        stored_at = least(clock_timestamp(), to_timestamp(${numberOf(meta, "now")} / 1000.0))`,
   );
+}
+
+function severalShards(schema: string, shards: number): StoreFault {
+  return refused(`the schema ${schema} is set up with ${shards} shards; name an empty one, which then gets one shard`);
 }
 
 function refused(message: string): StoreFault {

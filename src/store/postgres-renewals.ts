@@ -30,9 +30,14 @@ export class Renewals {
   async connect(): Promise<void> {
     if (this.#idle.length + this.#busy > 0) return;
     const generation = this.#generation;
-    const client = await this.#open();
-    if (generation === this.#generation) this.#idle.push(client);
-    else destroy(client);
+    this.#busy++;
+    try {
+      const client = await this.#open();
+      if (generation === this.#generation) this.#idle.push(client);
+      else destroy(client);
+    } finally {
+      this.#busy--;
+    }
   }
 
   /** Given up well before the lease ends. One message, so that a pooler may be in between. Returns how many rows it found. */

@@ -33,6 +33,8 @@ export interface TermSetting extends ShardedServer {
   readonly address: ServerFront["address"];
   readonly artifacts: ArtifactFiles;
   readonly metrics: ShardMetrics;
+  /** Each compose takes a while: between two of them the loop renews leases. */
+  readonly turn: () => Promise<void>;
   readonly cluster: Omit<Cluster, "epoch" | "since">;
 }
 
@@ -78,6 +80,7 @@ export async function beginTerm(
         metrics: (metrics) => setting.metrics.add(shard, metrics),
       }),
     };
+    await setting.turn();
     const folders = { ...config, log, artifactsFolder: config.data };
     const running = await composeServer(engine, folders, folder, () => leave?.(), own);
     service = running.service;

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EngineLog } from "../../engine/engine-types.ts";
 import type { Leadership } from "../../engine/leadership.ts";
 import { defaultTenant } from "../../engine/recovery.ts";
@@ -101,12 +102,17 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     await new SharedSecrets(shared.elections, key).check();
     await registry.start();
     const isShared = shards > 1;
+    let last = Promise.resolve();
+    const turn = (): Promise<void> => {
+      last = last.then(() => nextTurn());
+      return last;
+    };
     const setting: TermSetting = {
       ...{ config, key, secretsDb: shared.elections, folder, front, address, handOver, passOn, directory, shards },
       ...{ db: shared.history, ca: authorities },
       routing: new Routing(shards, directory),
       artifacts: openArtifacts(config.data, config, isShared),
-      metrics: new ShardMetrics(),
+      ...{ metrics: new ShardMetrics(), turn },
       cluster: { store: "postgres", server, view: () => registry.view(), resign: askToResign },
     };
     const made = new ShardLeaders({
