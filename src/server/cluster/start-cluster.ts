@@ -66,13 +66,20 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
     for (const { sessions } of services.values()) for (const one of signedOut) sessions.noteSignedOut(one);
   });
   let routing: Routing | null = null;
+  const server = randomUUID();
+  /** One that this server leads, if it does: its metrics are its own, on whatever connection they are asked for. */
+  const anyShard = (): number =>
+    Math.max(
+      watch.shards.findIndex(({ leader }) => leader?.server === server),
+      directoryShard,
+    );
   const authorities = ca === null ? null : readFileSync(ca, "utf8");
   const passOn = createPassOn({
     leaderUrl: (shard) => watch.leaderOf(shard)?.url ?? null,
     route: (request) => {
       const found = routing?.find(request) ?? directoryShard;
-      if (found instanceof Promise) return found.then((one) => (one === "any" ? directoryShard : one));
-      return found === "any" ? directoryShard : found;
+      if (found instanceof Promise) return found.then((one) => (one === "any" ? anyShard() : one));
+      return found === "any" ? anyShard() : found;
     },
     gate: createGate(config),
     server: { ...parserOptions, requestTimeout: config.requestTimeoutMs },
@@ -87,7 +94,6 @@ export async function startClusterServer(config: ClusterConfig): Promise<Cluster
   const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
   const address = addressOf(front, host, tls === null ? "http" : "https");
   const serverUrl = config.advertiseUrl ?? advertised(address);
-  const server = randomUUID();
   const mayLead = !config.noLead;
   const registry = new ServerRegistry(shared.elections, { server, url: serverUrl, version, mayLead });
   const services = new Map<number, Service>();
