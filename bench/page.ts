@@ -183,7 +183,7 @@ async function toPixels(page: Page): Promise<readonly number[]> {
       while (document.querySelector(`.bar[title*="${name}"]`) === null)
         await new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
       return Date.now();
-    }, `/probe/${n} `.trim() + ",");
+    }, `/probe/${n},`);
     await new Promise((resolve) => setTimeout(resolve, 60 + 17 * (n % 5)));
     const began = Date.now();
     const [granted] = await send([["acquire", { agent_id: "probe", intents: mutates(`FILE:/probe/${n}`) }]]);

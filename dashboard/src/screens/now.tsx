@@ -180,7 +180,7 @@ setInterval(() => sortClock.value++, sortMs);
 function useSorted(activity: Activity | null, search: string): readonly Lane[] {
   const turn = sortClock.value;
   const size = lanesSize.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn of the clock stands for what changed since the last.
+  // A turn of the clock stands for what changed since the last.
   return useMemo(() => {
     const rank = Object.fromEntries(activityOrder.map((one, at) => [one, at])) as Record<Activity, number>;
     return [...lanes.values()]

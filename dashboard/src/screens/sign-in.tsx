@@ -17,7 +17,7 @@ export function SignIn({ code }: { readonly code: string | null }) {
     }
     setBusy(false);
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a code is used once.
+  // A code is used once.
   useEffect(() => {
     if (code !== null) void attempt({ code });
   }, [code]);

@@ -96,7 +96,7 @@ export function TasksScreen() {
   const { query } = place.value;
   const filter = filterOf(query);
   const key = JSON.stringify(filter);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key is the filter.
+  // The key is the filter.
   const list = useMemo(() => new TaskList(filter), [key]);
   useEffect(() => {
     const timer = setTimeout(() => void list.readMore(), 150);

@@ -19,7 +19,7 @@ export function useReading<T>(
   read: () => Promise<T>,
   changed?: ReadonlySignal<number>,
 ): Reading<T> & { readonly again: () => void } {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for all that `read` depends on.
+  // The key stands for all that `read` depends on.
   const reader = useMemo(() => new Reader(read), [key]);
   useEffect(() => {
     void reader.read();

@@ -103,7 +103,8 @@ export function createClusterHandlers(service: Service, gate: Gate, cluster: Clu
           void resign(server, shards).catch((err: unknown) =>
             service.log.error({ err }, "a leader was not asked to resign"),
           );
-        if (server === cluster.server) reply.raw.once("close", go);
+        // Its own answer leaves first; a client that is gone already waits for none.
+        if (server === cluster.server && !reply.raw.closed) reply.raw.once("close", go);
         else go();
         sendAnswer(reply.raw, answerJson(202, { server_id: server, epoch, shards: numbers }));
       };
