@@ -22,7 +22,7 @@ export async function keepData(): Promise<Kept> {
   const masterKeyFile = join(folder, "master.key");
   writeFileSync(masterKeyFile, randomBytes(32), { mode: 0o600 });
   return {
-    options: { ...options, store: data.url, masterKeyFile, leaderLeaseMs: 30_000 },
+    options: { ...options, store: data.url, masterKeyFile, leaderLeaseMs: 30_000, shards: 2 },
     remove: async () => {
       await data.drop();
       rmSync(folder, { recursive: true });

@@ -131,7 +131,10 @@ test("secrets are encrypted in the database, and another master key opens nothin
     ["check", "ledger-key.pem", "token-keys.json"],
   );
   assert.doesNotMatch(JSON.stringify(rows), /PRIVATE KEY|created_at|leasehold/);
-  const [engine] = await query(`SELECT body FROM ${schema}.live WHERE kind = 'engine'`);
+  const find = () => query(`SELECT body FROM ${schema}.live WHERE kind = 'engine'`);
+  // It comes from the journal.
+  await until(async () => (await find()).length > 0);
+  const [engine] = await find();
   const { secret } = JSON.parse(String(engine?.["body"])) as { secret: string };
   assert.ok(secret.length > 43, "sealed, and so longer than what is in it");
   const other = await testCluster(t);

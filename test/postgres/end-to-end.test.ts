@@ -17,23 +17,18 @@ const chosen = {
 
 for (const [what, files] of Object.entries(chosen)) {
   test(`${what}: the end-to-end tests hold on PostgreSQL too`, async () => {
-    const { code, output } = await runTests(files, what === "the page" ? 1 : 2);
+    const { code, output } = await runTests(files);
     assert.equal(code, 0, output.slice(-8_000));
     const passed = Number(/pass (\d+)/.exec(output)?.[1] ?? 0);
     assert.ok(passed >= files.length, output.slice(-2_000));
   });
 }
 
-/** Of several shards, a browser signs in with an agent's token in the directory's alone: the page's tests have one. */
-async function runTests(
-  files: readonly string[],
-  shards: number,
-): Promise<{ readonly code: number | null; readonly output: string }> {
+async function runTests(files: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
   const { NODE_TEST_CONTEXT: _context, ...environment } = process.env;
   const env = {
     ...environment,
     LEASEHOLD_TEST_STORE: "postgres",
-    LEASEHOLD_TEST_SHARDS: String(shards),
     LEASEHOLD_TEST_POSTGRES: await postgresUrl(),
   };
   const child = spawn(process.execPath, ["--test", "--test-concurrency=2", ...files], { env });

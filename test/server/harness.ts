@@ -64,8 +64,7 @@ async function onPostgres(t: TestContext): Promise<ServerOptions> {
     rmSync(folder, { recursive: true });
   });
   // With two shards the default tenant is not in that of the directory, so that requests have to find both.
-  const shards = Number(process.env["LEASEHOLD_TEST_SHARDS"] ?? 2);
-  return { store: data.url, masterKeyFile, data: folder, leaderLeaseMs: 30_000, shards };
+  return { store: data.url, masterKeyFile, data: folder, leaderLeaseMs: 30_000, shards: 2 };
 }
 
 export interface Client {

@@ -55,12 +55,13 @@ export async function request(
   path: string,
   fields: Readonly<Record<string, unknown>> = {},
   signal?: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
   const hasBody = method === "POST" || method === "PUT";
   const query = hasBody ? "" : queryOf(fields);
   const response = await fetch(`${addressOf(path)}${query}`, {
     method,
-    headers: headersFor(method),
+    headers: { ...headersFor(method), ...headers },
     credentials: "same-origin",
     ...(hasBody && { body: JSON.stringify(fields) }),
     ...(!hasBody && method !== "GET" && { headers: withoutType(headersFor(method)) }),
