@@ -21,8 +21,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What the page is built from, beside its own folder: the routes and types of the contract. */
-const sharedSources = ["src/sdk/wire.ts", "src/token/sha256.ts"];
+/** What the page is built from, beside its own folder: the routes and types of the contract, and what its tsconfig extends. */
+const sharedSources = ["src/sdk/wire.ts", "src/token/sha256.ts", "tsconfig.json"];
 const stampName = "built-from";
 const buildFailed = "build-failed.txt";
 
