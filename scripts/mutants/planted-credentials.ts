@@ -1,4 +1,4 @@
-/** Ways to act with what is no longer, or never was, one's own; and pages without a bound in bytes. */
+/** Faults that let an ended or foreign credential act, and faults that take away a page's bound in bytes. */
 import type { Mutant } from "./planted.ts";
 
 const sessions = { file: "../server/auth/sessions.ts", tests: ["test/page/sessions.test.ts"] };
